@@ -1,0 +1,48 @@
+#pragma once
+// Gradients against central differences, in double.
+
+#include "autograd/tape.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace minillm {
+
+/// One number to differentiate with respect to: its values and the analytic gradient of the loss.
+struct GradcheckTensor {
+  std::string name;
+  Tensor value;     ///< float64; perturbed and restored
+  Tensor analytic;  ///< float64, same shape
+};
+
+/// The worst entry or direction of one tensor.
+struct GradcheckResult {
+  std::string name;
+  double error = 0;     ///< |a - n| / max(1e-3 * scale, |a|, |n|), scale = the tensor's largest |gradient|
+  double analytic = 0;
+  double numeric = 0;
+  int64_t index = -1;   ///< the element, or -1 for a random direction
+};
+
+struct GradcheckOptions {
+  double step = 1e-5;     ///< h = step * max(1, |x|)
+  int directions = 3;     ///< random directions a tensor
+  int entries = 8;        ///< single elements a tensor
+  uint64_t seed = 1;
+};
+
+/// Compares each tensor's analytic gradient with central differences of `loss`, which recomputes the loss from the
+/// tensors' current values. Keep inputs 10 h away from kinks (relu at 0): there the two sides differ rightly.
+std::vector<GradcheckResult> gradcheck(const std::vector<GradcheckTensor>& tensors, const std::function<double()>& loss,
+                                       const GradcheckOptions& options = {});
+
+/// For ops: runs `op` on float64 variables, projects its result on a fixed random tensor (never a plain sum: that is
+/// constant for a softmax), and checks the gradient of each input. `composed` and `kernels` choose the path.
+std::vector<GradcheckResult> gradcheck_op(const std::function<Var(Tape&, const std::vector<Var>&)>& op,
+                                          std::vector<Tensor>& inputs, TapeOptions tape_options = {},
+                                          const GradcheckOptions& options = {});
+
+double worst_error(const std::vector<GradcheckResult>& results);
+
+}  // namespace minillm

@@ -1,0 +1,51 @@
+#pragma once
+// Node: one operation on the tape. An op derives from it a small struct with named saved fields.
+
+#include "core/tensor.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace minillm {
+
+class Tape;
+struct Parameter;
+
+/// Index of a node on its tape: the order of creation, the same in every run.
+using NodeId = int32_t;
+
+/// The file and line an op was called from; every op takes one as its last, defaulted argument.
+struct Here {
+  const char* file;
+  int line;
+
+  // __builtin_FILE rather than std::source_location: clang 14 with libstdc++ 12 lacks the latter.
+  Here(const char* call_file = __builtin_FILE(), int call_line = __builtin_LINE()) : file(call_file), line(call_line) {}
+};
+
+/// A value with the way to its inputs' gradients. Nodes live in the tape's arena and are never destroyed one by one, so a
+/// derived struct holds plain data only: Tensors, numbers, NodeIds.
+struct Node {
+  const char* op = "";     ///< a literal: "softmax"
+  const char* scope = "";  ///< interned by the tape: "model.layers.3.self_attn"
+  Here here;               ///< where the op was called
+  NodeId id = -1;
+  bool needs_grad = false;         ///< some input leads to a parameter or variable, and the tape records
+  std::span<NodeId> inputs;        ///< in the order of the op's arguments
+  Tensor value;
+  Tensor grad;                     ///< empty until the first accumulation
+  Parameter* parameter = nullptr;  ///< set on a parameter's leaf: `grad` is then the parameter's own
+
+  /// Adds this node's contribution to the gradient of each input. Called once, when `grad` is complete.
+  /// The contract of every op: backward ACCUMULATES, it never assigns, because an input may have other readers.
+  virtual void backward(Tape& tape) = 0;
+
+ protected:
+  Node() = default;
+  Node(const Node&) = default;
+  Node& operator=(const Node&) = default;
+  ~Node() = default;  // not virtual: see above
+};
+
+}  // namespace minillm

@@ -1,0 +1,35 @@
+#pragma once
+// What op implementations share: error context and the sum that undoes broadcasting. Included by autograd/ops/*.cpp only.
+
+#include "autograd/ops.h"
+#include "core/error.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace minillm {
+
+/// Throws "[op] in <scope> (<file>:<line>): <message>" unless ok.
+template <class... Args>
+void check_op(bool ok, const char* op, const Tape& tape, Here here, fmt::format_string<Args...> message,
+              Args&&... args) {
+  if (!ok) {
+    fail_input({.where = fmt::format("[{}] in {} ({}:{})", op, tape.scope(), here.file, here.line),
+                .what = fmt::format(message, std::forward<Args>(args)...)});
+  }
+}
+
+/// Adds `from` to `to`, summing over the axes that broadcasting stretched: to's shape broadcasts to from's.
+/// The one place where every backward undoes broadcasting.
+void add_reduced(const Tensor& from, const Tensor& to);
+
+/// a += b, same shape.
+void add_in_place(const Tensor& a, const Tensor& b);
+
+/// Rows of a tensor whose last axis is the row: [.., d] -> numel / d.
+inline int64_t rows_of(const Shape& shape) {
+  return shape.rank() == 0 ? 1 : shape.numel() / shape[-1];
+}
+
+}  // namespace minillm

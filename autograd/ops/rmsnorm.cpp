@@ -1,0 +1,86 @@
+// y = x * rstd * (offset + gain), rstd = (mean(x^2) + eps)^(-1/2) over the last axis.
+
+#include "autograd/op_support.h"
+#include "core/kernels/rmsnorm.h"
+
+namespace minillm {
+
+namespace {
+
+template <class T>
+struct RmsnormNode final : Node {
+  NodeId x;
+  NodeId gain;
+  double gain_offset;
+  Tensor rstd;  // [R], saved by forward
+
+  void backward(Tape& tape) override;
+};
+
+template <class T>
+Var rmsnorm_fused(Var x, Var gain, double eps, double gain_offset, Here here) {
+  Tape& tape = x.tape();
+  const int64_t R = rows_of(x.shape());
+  const int64_t d = x.shape()[-1];
+  auto& node = tape.make<RmsnormNode<T>>("rmsnorm", {x, gain}, x.shape(), x.dtype(), here);
+  node.x = x.id();
+  node.gain = gain.id();
+  node.gain_offset = gain_offset;
+  node.rstd = tape.allocate({R}, x.dtype());
+  const T* x_values = x.value().as<T>();
+  const T* w = gain.value().as<T>();
+  T* y = node.value.template as<T>();
+  T* rstd = node.rstd.template as<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      kernels::rmsnorm_forward(x_values, w, y, rstd, R, d, eps, gain_offset);
+      return tape.var(node);
+    }
+  }
+  kernels::rmsnorm_forward_reference(x_values, w, y, rstd, R, d, eps, gain_offset);
+  return tape.var(node);
+}
+
+template <class T>
+void RmsnormNode<T>::backward(Tape& tape) {
+  const int64_t R = rows_of(value.shape);
+  const int64_t d = value.shape[-1];
+  const Tensor dx_sum = tape.gradient(x);
+  const Tensor dw_sum = tape.gradient(gain);
+  const T* dy = grad.as<T>();
+  const T* x_values = tape.value(x).as<T>();
+  const T* w = tape.value(gain).as<T>();
+  T* dx = dx_sum ? dx_sum.as<T>() : nullptr;
+  T* dw = dw_sum ? dw_sum.as<T>() : nullptr;
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      const Tensor partial = tape.allocate({kernels::rmsnorm_partials(R), d}, DType::float32);
+      kernels::rmsnorm_backward(dy, x_values, w, rstd.as<T>(), dx, dw, partial.as<float>(), R, d, gain_offset);
+      return;
+    }
+  }
+  kernels::rmsnorm_backward_reference(dy, x_values, w, rstd.as<T>(), dx, dw, R, d, gain_offset);
+}
+
+Var rmsnorm_composed(Var x, Var gain, double eps, double gain_offset) {
+  Var mean_square = mean(mul(x, x), {-1});
+  Var rstd = pow(add_scalar(mean_square, eps), -0.5);
+  Var full_gain = gain_offset == 0 ? gain : add_scalar(gain, gain_offset);
+  return mul(mul(x, rstd), full_gain);
+}
+
+}  // namespace
+
+Var rmsnorm(Var x, Var gain, double eps, double gain_offset, Here here) {
+  Tape& tape = x.tape();
+  check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]}, "rmsnorm", tape, here,
+           "the gain's shape must be the last axis of x; found x {}, gain {}", to_string(x.shape()),
+           to_string(gain.shape()));
+  if (tape.composed()) {
+    return rmsnorm_composed(x, gain, eps, gain_offset);
+  }
+  return x.dtype() == DType::float64 ? rmsnorm_fused<double>(x, gain, eps, gain_offset, here)
+                                     : rmsnorm_fused<float>(x, gain, eps, gain_offset, here);
+}
+
+}  // namespace minillm

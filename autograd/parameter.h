@@ -1,0 +1,105 @@
+#pragma once
+// Parameters: declared by modules (name, shape, init, decay), then laid out by the store in flat aligned buffers.
+// Before `allocate` a store holds shapes only, which is all a ledger needs.
+
+#include "core/tensor.h"
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace minillm {
+
+/// How a parameter starts: normal(0, std) or a constant.
+struct Init {
+  enum class Kind : uint8_t { normal, constant };
+  Kind kind = Kind::constant;
+  double value = 0;  ///< the standard deviation, or the constant
+
+  static Init normal(double std) { return {Kind::normal, std}; }
+  static Init constant(double value) { return {Kind::constant, value}; }
+};
+
+/// Rows of a parameter that have a name of their own outside: q, k and v are three tensors in a checkpoint and one matrix
+/// in memory.
+struct NamedRows {
+  std::string name;  ///< "model.layers.0.self_attn.q_proj.weight"
+  int64_t rows = 0;
+  Init init;
+};
+
+/// One matrix, vector or scalar of the model. `value` and `grad` are views into the store's flat buffers.
+struct Parameter {
+  std::string name;               ///< the first of its named rows, or the merged name "...qkv_proj.weight"
+  Shape shape;                    ///< [rows, columns] or [elements]
+  std::vector<NamedRows> slices;  ///< cover axis 0 in order; their names are those in files, logs and errors
+  bool decay = false;             ///< whether AdamW's weight decay applies
+  int64_t offset = 0;             ///< of its first element in the flat buffers, set by `allocate`
+  Tensor value;
+  Tensor grad;
+  bool grad_is_fresh = true;      ///< no gradient was added since zero_gradients: the first addition may overwrite
+
+  int64_t numel() const { return shape.numel(); }
+};
+
+/// One named tensor as files know it: a row range of a parameter.
+struct NamedTensor {
+  std::string_view name;
+  Tensor value;
+  Tensor grad;
+  bool decay = false;
+};
+
+/// Owns weights and gradients: one flat buffer each, matrices in order of declaration, then vectors, every parameter at
+/// a multiple of 64 bytes. Adding optimizer state, clipping or reducing a gradient is one loop over `weights().numel()`
+/// values; the padding between parameters is zero and stays zero.
+class ParameterStore {
+ public:
+  /// Declares a parameter. Names are unique; declaring after `allocate` is an error. The reference stays valid.
+  /// Matrices (rank >= 2) decay, everything else does not unless `decay` says so.
+  Parameter& declare(std::string name, Shape shape, Init init);
+  Parameter& declare_decayed(std::string name, Shape shape, Init init, bool decay);
+
+  /// Declares one matrix [sum of rows, columns] (columns > 0) or one vector [sum of rows] (columns = 0) whose row ranges
+  /// carry the names.
+  Parameter& declare_merged(std::string name, std::vector<NamedRows> slices, int64_t columns);
+
+  /// Takes the memory (zero-filled) and hands out the views. Gradients only when `with_gradients`.
+  void allocate(DType dtype, bool with_gradients = true);
+
+  /// Fills every parameter from its Init. The stream of each named tensor is keyed (seed, "init", name).
+  void initialize(uint64_t seed);
+
+  bool allocated() const { return static_cast<bool>(weights_.tensor()); }
+  DType dtype() const { return weights_.tensor().dtype; }
+  const Tensor& weights() const { return weights_.tensor(); }      ///< flat, with padding
+  const Tensor& gradients() const { return gradients_.tensor(); }  ///< flat, with padding
+
+  /// Marks every gradient as not yet written; the memory itself is not touched.
+  void zero_gradients();
+  /// Zero-fills the gradients that no node added to since zero_gradients, so that the flat buffer is valid as a whole.
+  void finish_gradients();
+
+  std::deque<Parameter>& parameters() { return parameters_; }
+  const std::deque<Parameter>& parameters() const { return parameters_; }
+
+  /// Every tensor under its outside name, in order of declaration. Before `allocate` the tensors are empty.
+  std::vector<NamedTensor> named_tensors() const;
+  std::vector<std::string_view> names() const;
+
+  int64_t count() const;  ///< elements of all parameters, padding excluded
+
+  /// A view of `flat` (laid out as weights(), or empty: shapes only) for each named tensor, in order of declaration.
+  std::vector<Tensor> views(const Tensor& flat) const;
+
+ private:
+  Parameter& add(Parameter parameter);
+
+  std::deque<Parameter> parameters_;  // a deque: references handed to modules stay valid
+  Buffer weights_;
+  Buffer gradients_;
+};
+
+}  // namespace minillm

@@ -1,0 +1,174 @@
+#pragma once
+// The tape: nodes in creation order. Forward appends, backward is one reverse loop, clear gives everything back.
+
+#include "autograd/node.h"
+#include "autograd/parameter.h"
+#include "autograd/var.h"
+#include "core/arena.h"
+#include "core/rng.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <initializer_list>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace minillm {
+
+enum class Kernels : uint8_t { fast, reference };  ///< train.kernels; float64 always runs the reference kernels
+enum class Ops : uint8_t { fused, composed };      ///< train.ops; composed builds every fused op from primitives
+
+struct TapeOptions {
+  Kernels kernels = Kernels::fast;
+  Ops ops = Ops::fused;
+  bool record = true;         ///< false: no gradients, the same forward code runs
+  bool training = true;       ///< false: dropout is the identity
+  bool retain_grads = false;  ///< keep gradients of intermediate values after backward, to look at
+};
+
+/// Where an accumulating kernel writes an input's gradient.
+struct GradientTarget {
+  Tensor tensor;       ///< empty when the input needs no gradient
+  bool fresh = false;  ///< true: the memory is uninitialised and must be overwritten, not added to
+
+  explicit operator bool() const { return static_cast<bool>(tensor); }
+};
+
+/// Recycles the gradients of intermediate values by size, so that backward holds few at a time.
+class GradientPool {
+ public:
+  void* take(size_t bytes);
+  void give_back(void* memory, size_t bytes);
+  void clear();
+  size_t bytes_reserved() const { return arena_.bytes_reserved(); }
+
+ private:
+  struct SizeClass {
+    size_t bytes = 0;
+    std::vector<void*> free;
+  };
+  SizeClass& size_class(size_t bytes);
+
+  Arena arena_;
+  std::vector<SizeClass> classes_;  // few distinct sizes: a linear search is enough
+};
+
+/// One forward and backward pass at a time; not for use from several threads.
+class Tape {
+ public:
+  explicit Tape(TapeOptions options = {});
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  const TapeOptions& options() const { return options_; }
+  bool fast() const { return options_.kernels == Kernels::fast; }
+  bool composed() const { return options_.ops == Ops::composed; }
+
+  // --- leaves ---
+
+  /// A value without a gradient; the caller keeps its storage alive until clear().
+  Var constant(const Tensor& value, Here here = {});
+  /// A one-element constant.
+  Var scalar(double value, DType dtype, Here here = {});
+  /// A value with a gradient that stays readable until clear().
+  Var variable(const Tensor& value, Here here = {});
+  /// A parameter; its gradient is the parameter's own. Using one twice adds both contributions (tied weights).
+  Var parameter(Parameter& parameter, Here here = {});
+
+  // --- for ops ---
+
+  /// Appends a node with an uninitialised value. `N` derives from Node and is trivially destructible.
+  template <class N>
+  N& make(const char* op, std::initializer_list<Var> inputs, const Shape& shape, DType dtype, Here here) {
+    return make_n<N>(op, std::span<const Var>(inputs.begin(), inputs.size()), shape, dtype, here);
+  }
+  template <class N>
+  N& make_n(const char* op, std::span<const Var> inputs, const Shape& shape, DType dtype, Here here) {
+    static_assert(std::is_trivially_destructible_v<N>, "nodes hold plain data only");
+    N& node = *new (arena_.allocate(sizeof(N))) N();
+    append(node, op, inputs, here);
+    node.value = allocate(shape, dtype);
+    return node;
+  }
+  /// Appends a node whose value is a view of its input's (reshape).
+  template <class N>
+  N& make_view(const char* op, Var input, const Tensor& value, Here here) {
+    static_assert(std::is_trivially_destructible_v<N>, "nodes hold plain data only");
+    N& node = *new (arena_.allocate(sizeof(N))) N();
+    append(node, op, std::span<const Var>(&input, 1), here);
+    node.value = value;
+    return node;
+  }
+  Var var(const Node& node) { return {this, node.id, epoch_}; }
+
+  /// Uninitialised memory until clear(): values saved for backward.
+  Tensor allocate(const Shape& shape, DType dtype);
+
+  // --- inside Node::backward ---
+
+  Node& node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
+  const Tensor& value(NodeId id) const { return nodes_[static_cast<size_t>(id)]->value; }
+
+  /// The gradient of an input to add to (zero-filled at its first use); empty when the input needs none.
+  Tensor gradient(NodeId id);
+  /// The same without the zero-fill, for kernels that can overwrite: saves a pass over memory.
+  GradientTarget gradient_target(NodeId id);
+
+  // --- running ---
+
+  /// Runs every node's backward in reverse order of creation, from a one-element loss with gradient `seed`.
+  void backward(Var loss, double seed = 1.0);
+
+  /// Forgets all nodes and gives their memory back; every Var made before is invalid from here on.
+  void clear();
+
+  // --- names and streams ---
+
+  /// Names the scope of nodes made while the guard lives: `auto scope = tape.enter("model.layers.0.self_attn");`
+  class ScopeGuard {
+   public:
+    ScopeGuard(Tape& tape, const char* scope) : tape_(tape), outer_(tape.scope_) { tape.scope_ = scope; }
+    ~ScopeGuard() { tape_.scope_ = outer_; }
+    ScopeGuard(const ScopeGuard&) = delete;
+    ScopeGuard& operator=(const ScopeGuard&) = delete;
+
+   private:
+    Tape& tape_;
+    const char* outer_;
+  };
+  ScopeGuard enter(std::string_view scope) { return {*this, intern(scope)}; }
+  const char* scope() const { return scope_; }
+
+  /// The key of this pass' random draws (dropout): set by the trainer from (seed, step, micro-batch).
+  void set_random_key(RandomKey key) { random_key_ = key; }
+  RandomKey random_key() const { return random_key_; }
+
+  // --- looking ---
+
+  uint32_t epoch() const { return epoch_; }
+  NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+  size_t arena_bytes() const { return arena_.bytes_used(); }
+  size_t gradient_pool_bytes() const { return gradient_pool_.bytes_reserved(); }
+
+  /// One line a node: id, op, scope, shape, |value|, |grad|, where it was called.
+  void dump(std::FILE* out) const;
+
+ private:
+  void append(Node& node, const char* op, std::span<const Var> inputs, Here here);
+  const char* intern(std::string_view scope);
+
+  TapeOptions options_;
+  Arena arena_;
+  GradientPool gradient_pool_;
+  std::vector<Node*> nodes_;
+  std::set<std::string, std::less<>> scopes_;
+  const char* scope_ = "";
+  RandomKey random_key_ = 0;
+  uint32_t epoch_ = 1;
+};
+
+}  // namespace minillm

@@ -1,0 +1,35 @@
+# All compiler flags live here. minillm_flags carries them to our own targets and is not exported.
+add_library(minillm_flags INTERFACE)
+
+set(MINILLM_BUILD_TYPES Release Debug Step RelWithDebInfo)
+# No -ffast-math anywhere: NaN checks must work and sums keep their order. -ffp-contract=off: an fma appears only where
+# it is written, so all instruction sets give the same bits.
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1 -DNDEBUG" CACHE STRING "" FORCE)
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g3 -fno-omit-frame-pointer" CACHE STRING "" FORCE)
+set(CMAKE_CXX_FLAGS_STEP "-Og -g3 -fno-omit-frame-pointer" CACHE STRING "" FORCE)
+if(CMAKE_BUILD_TYPE STREQUAL "Step" AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(FATAL_ERROR "the Step build needs GCC: Clang's -Og optimises most locals out of a debugger's sight")
+endif()
+
+target_compile_options(minillm_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+                                               -Wnon-virtual-dtor -Woverloaded-virtual -Wdouble-promotion
+                                               -ffp-contract=off -fno-math-errno -fno-trapping-math)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 warns about std::string's own code when it inlines (GCC bug 105651).
+  target_compile_options(minillm_flags INTERFACE -Wno-restrict)
+endif()
+if(MINILLM_WERROR)
+  target_compile_options(minillm_flags INTERFACE -Werror)
+endif()
+if(MINILLM_NATIVE)
+  target_compile_options(minillm_flags INTERFACE -march=native)
+  target_compile_definitions(minillm_flags INTERFACE MINILLM_NATIVE)
+endif()
+if(NOT MINILLM_SIMD)
+  target_compile_definitions(minillm_flags INTERFACE MINILLM_NO_SIMD)
+endif()
+if(MINILLM_SANITIZE)
+  target_compile_options(minillm_flags INTERFACE -fsanitize=${MINILLM_SANITIZE} -fno-sanitize-recover=all
+                                                 -fno-omit-frame-pointer)
+  target_link_options(minillm_flags INTERFACE -fsanitize=${MINILLM_SANITIZE})
+endif()

@@ -1,0 +1,66 @@
+#include "core/arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace minillm {
+
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr size_t huge_page = size_t{2} << 20;
+
+size_t round_up(size_t value, size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+void Arena::Free::operator()(char* memory) const {
+  std::free(memory);
+}
+
+Arena::Arena(size_t first_block_bytes) : next_block_bytes_(first_block_bytes) {}
+
+void* Arena::allocate(size_t bytes) {
+  const size_t rounded = round_up(std::max<size_t>(bytes, 1), alignment);
+  if (blocks_.empty() || blocks_.back().used + rounded > blocks_.back().size) {
+    add_block(rounded);
+  }
+  Block& block = blocks_.back();
+  char* memory = block.memory.get() + block.used;
+  block.used += rounded;
+  used_ += rounded;
+  return memory;
+}
+
+void Arena::clear() {
+  if (blocks_.size() > 1) {
+    const size_t total = reserved_;
+    blocks_.clear();
+    reserved_ = 0;
+    add_block(total);
+  } else if (!blocks_.empty()) {
+    blocks_.back().used = 0;
+  }
+  used_ = 0;
+}
+
+void Arena::add_block(size_t at_least) {
+  // Blocks double, so a first step of unknown size needs few of them.
+  const size_t size = round_up(std::max(at_least, next_block_bytes_), huge_page);
+  char* memory = static_cast<char*>(std::aligned_alloc(huge_page, size));
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  // A hint only: 4 KiB pages cost a page fault and a TLB entry each (docs/performance.md).
+  madvise(memory, size, MADV_HUGEPAGE);
+  blocks_.push_back({std::unique_ptr<char, Free>(memory), size, 0});
+  reserved_ += size;
+  next_block_bytes_ = size * 2;
+}
+
+}  // namespace minillm

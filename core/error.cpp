@@ -1,0 +1,40 @@
+#include "core/error.h"
+
+#include <cstring>
+
+namespace minillm {
+
+Error::Error(Fault fault, Problem problem)
+    : std::runtime_error(describe(problem)), fault_(fault), problem_(std::move(problem)) {}
+
+std::string describe(const Problem& problem) {
+  std::string text;
+  if (!problem.where.empty()) {
+    text += problem.where + ": ";
+  }
+  text += problem.what;
+  if (!problem.found.empty()) {
+    text += "; found " + problem.found;
+  }
+  if (!problem.expected.empty()) {
+    text += "; expected " + problem.expected;
+  }
+  if (!problem.hint.empty()) {
+    text += "; " + problem.hint;
+  }
+  return text;
+}
+
+void fail_input(Problem problem) {
+  throw Error(Fault::input, std::move(problem));
+}
+
+void fail_work(Problem problem) {
+  throw Error(Fault::work, std::move(problem));
+}
+
+std::string system_error_text(int error_number) {
+  return std::strerror(error_number);
+}
+
+}  // namespace minillm

@@ -1,0 +1,74 @@
+#include "core/kernels/gemm.h"
+
+#include "core/error.h"
+#include "core/parallel.h"
+
+#include <algorithm>
+
+#ifdef MINILLM_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
+
+namespace minillm::kernels {
+
+namespace {
+
+// Large enough that a tile runs near oneDNN's peak, small enough that its operands stay in L2 and the smallest product
+// of the reference model (256 x 256) still has four.
+constexpr int64_t tile_rows = 128;
+constexpr int64_t tile_columns = 128;
+
+Operand<float> offset_rows(Operand<float> A, int64_t m) {
+  A.data += A.transposed ? m : m * A.ld;
+  return A;
+}
+
+Operand<float> offset_columns(Operand<float> B, int64_t n) {
+  B.data += B.transposed ? n * B.ld : n;
+  return B;
+}
+
+#ifdef MINILLM_ONEDNN
+void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
+  const dnnl_status_t status =
+      dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', M, N, K, 1.0F, A.data, A.ld, B.data, B.ld,
+                 static_cast<float>(beta), C.data, C.ld);
+  check(status == dnnl_success, "oneDNN refused a product of {} x {} x {}: status {}", M, N, K,
+        static_cast<int>(status));
+}
+#else
+void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
+  gemm_reference(A, B, C, M, N, K, beta);
+}
+#endif
+
+}  // namespace
+
+void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K,
+                     double beta) {
+  sgemm(A, B, C, M, N, K, beta);
+}
+
+void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
+  gemm_batched(A, B, C, M, N, K, beta, 1, {});
+}
+
+void gemm_batched(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta,
+                  int64_t count, BatchStrides strides) {
+  const int64_t tiles_down = (M + tile_rows - 1) / tile_rows;
+  const int64_t tiles_across = (N + tile_columns - 1) / tile_columns;
+  const int64_t tiles = tiles_down * tiles_across;
+  parallel_for(count * tiles, 1, [=](int64_t begin, int64_t) {
+    const int64_t product = begin / tiles;
+    const int64_t m = begin % tiles / tiles_across * tile_rows;
+    const int64_t n = begin % tiles_across * tile_columns;
+    Operand<float> A_tile = offset_rows(A, m);
+    Operand<float> B_tile = offset_columns(B, n);
+    A_tile.data += product * strides.A;
+    B_tile.data += product * strides.B;
+    const Result<float> C_tile = {C.data + product * strides.C + m * C.ld + n, C.ld};
+    sgemm(A_tile, B_tile, C_tile, std::min(tile_rows, M - m), std::min(tile_columns, N - n), K, beta);
+  });
+}
+
+}  // namespace minillm::kernels

@@ -1,0 +1,46 @@
+#pragma once
+// Matrix products, row-major.
+//
+//   C = beta * C + op(A) op(B)          op(A) [M, K], op(B) [K, N], C [M, N]; beta 0 or 1
+//
+// An operand marked transposed is stored the other way round: A as [K, M], B as [N, K]. A leading dimension (ld) is the
+// distance between rows in memory, in elements.
+
+#include <cstdint>
+
+namespace minillm::kernels {
+
+template <class T>
+struct Operand {
+  const T* data = nullptr;
+  int64_t ld = 0;
+  bool transposed = false;
+};
+
+template <class T>
+struct Result {
+  T* data = nullptr;
+  int64_t ld = 0;
+};
+
+template <class T>
+void gemm_reference(Operand<T> A, Operand<T> B, Result<T> C, int64_t M, int64_t N, int64_t K, double beta);
+
+/// Walks a grid of tiles made from (M, N) alone; each tile is computed by one thread over the whole of K, by oneDNN where
+/// it is built in, so the bits do not depend on the number of threads.
+void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
+
+/// One product on the calling thread, for kernels that are parallel over something else (attention: over heads). Call it
+/// inside parallel_for only.
+void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
+
+/// `count` products whose operands lie stride elements apart (stride 0: the same operand each time).
+struct BatchStrides {
+  int64_t A = 0;
+  int64_t B = 0;
+  int64_t C = 0;
+};
+void gemm_batched(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta,
+                  int64_t count, BatchStrides strides);
+
+}  // namespace minillm::kernels

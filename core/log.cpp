@@ -1,0 +1,34 @@
+#include "core/log.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace minillm {
+
+namespace {
+
+int initial_verbosity() {
+  const char* text = std::getenv("MINILLM_VERBOSE");
+  return text == nullptr ? 1 : std::atoi(text);
+}
+
+int& level() {
+  static int value = initial_verbosity();
+  return value;
+}
+
+}  // namespace
+
+void set_verbosity(int new_level) {
+  level() = new_level;
+}
+
+int verbosity() {
+  return level();
+}
+
+void log_line(std::string_view line) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+}  // namespace minillm

@@ -1,0 +1,45 @@
+#pragma once
+// Threads. Work is cut into chunks by shape alone, each chunk is done by one thread, and what chunks produce is combined
+// in chunk order: results are the same bits for any number of threads.
+
+#include <algorithm>
+#include <cstdint>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace minillm {
+
+/// Threads used by parallel_for and by oneDNN from here on; at least 1.
+void set_num_threads(int threads);
+int num_threads();
+
+/// Cores this process may use: the affinity mask, capped by the cgroup's CPU quota.
+int usable_cores();
+
+/// Denormals are flushed to zero on every worker thread: products that underflow would else cost a hundred cycles each.
+void flush_denormals();
+
+/// Calls body(begin, end) for [0, count) cut into chunks of `chunk` (the last one shorter), in parallel.
+/// body must not throw: check arguments before. With several threads the body always runs inside an active team, also
+/// when there is one chunk: oneDNN called from it then stays on its thread (outside a team it would start threads of its
+/// own and split sums by their number).
+template <class Body>
+void parallel_for(int64_t count, int64_t chunk, Body body) {
+  const int64_t chunks = (count + chunk - 1) / chunk;
+#ifdef _OPENMP
+  if (num_threads() > 1) {
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t i = 0; i < chunks; ++i) {
+      body(i * chunk, std::min(count, (i + 1) * chunk));
+    }
+    return;
+  }
+#endif
+  for (int64_t i = 0; i < chunks; ++i) {
+    body(i * chunk, std::min(count, (i + 1) * chunk));
+  }
+}
+
+}  // namespace minillm

@@ -1,0 +1,47 @@
+#pragma once
+// The extents of a tensor, outermost first: [B, T, d].
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace minillm {
+
+/// At most max_rank extents, stored in place (a Shape never allocates). Rank 0 is a scalar.
+class Shape {
+ public:
+  static constexpr int max_rank = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> extents);
+
+  int rank() const { return rank_; }
+  int64_t numel() const;
+
+  /// The extent of an axis; negative axes count from the end. Throws when out of range.
+  int64_t operator[](int axis) const;
+
+  /// Axis in [0, rank); throws an Error naming the shape otherwise.
+  int normalize_axis(int axis) const;
+
+  void push_back(int64_t extent);
+  void set(int axis, int64_t extent);
+
+  const int64_t* begin() const { return extents_.data(); }
+  const int64_t* end() const { return extents_.data() + rank_; }
+
+  bool operator==(const Shape& other) const;
+
+ private:
+  int rank_ = 0;
+  std::array<int64_t, max_rank> extents_{};
+};
+
+/// Right-aligned broadcasting (NumPy's rule); throws an Error with both shapes when they do not fit.
+Shape broadcast_shapes(const Shape& a, const Shape& b);
+
+/// "[4, 256, 2048]"
+std::string to_string(const Shape& shape);
+
+}  // namespace minillm
