@@ -21,6 +21,11 @@ struct QkvLayout {
   int64_t v_offset() const { return k_offset() + n_kv_heads * head_dim; }       ///< of the first value slice
   int64_t width() const { return v_offset() + n_kv_heads * head_dim; }          ///< of a token's row
   int64_t heads_per_kv() const { return n_heads / n_kv_heads; }
+
+  /// Slice i of a row, query slices first, then key slices: what rope and qk_norm walk.
+  int64_t qk_slices() const { return n_heads + n_kv_heads; }
+  int64_t slice_offset(int64_t i) const { return i < n_heads ? i * q_stride() : k_offset() + (i - n_heads) * head_dim; }
+  int64_t slice_width(int64_t i) const { return i < n_heads ? q_stride() : head_dim; }  ///< the gate included
 };
 
 }  // namespace minillm
