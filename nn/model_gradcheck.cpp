@@ -42,12 +42,12 @@ double distance_to_kink(Tape& tape) {
   for (NodeId id = 0; id < tape.size(); ++id) {
     const Node& node = tape.node(id);
     const std::string_view op = node.op;
-    if (op != "relu" && op != "gated_relu" && op != "maximum") {
+    if (op != "relu" && op != "reglu" && op != "maximum") {
       continue;
     }
     const Tensor& input = tape.value(node.inputs[0]);
     const int64_t last = input.shape[-1];
-    const int64_t gates = op == "gated_relu" ? last / 2 : last;  // only the gate half passes through relu
+    const int64_t gates = op == "reglu" ? last / 2 : last;  // only the gate half passes through relu
     for (int64_t i = 0; i < input.numel(); ++i) {
       if (i % last < gates) {
         nearest = std::min(nearest, std::abs(input.at(i)));

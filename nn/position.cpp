@@ -26,7 +26,7 @@ void fill_waves(T* waves, int64_t positions, int64_t d) {
 RopeTable::RopeTable(const ModelConfig& config)
     : positions_(config.max_seq_len),
       head_dim_(config.head_dim),
-      pairs_(config.position == "rope" ? kernels::rope_pairs(config.head_dim, config.rope_fraction) : 0),
+      pairs_(config.position == "rope" ? kernels::rope_pairs(config.rope_fraction, config.head_dim) : 0),
       theta_(config.rope_theta) {}
 
 void RopeTable::allocate(DType dtype) {
@@ -35,7 +35,16 @@ void RopeTable::allocate(DType dtype) {
   }
   cosines_ = Buffer({positions_, pairs_}, dtype);
   sines_ = Buffer({positions_, pairs_}, dtype);
-  kernels::fill_rope_table(cosines_.tensor(), sines_.tensor(), head_dim_, theta_);
+  if (dtype == DType::float64) {
+    fill<double>();
+  } else {
+    fill<float>();
+  }
+}
+
+template <class T>
+void RopeTable::fill() {
+  kernels::rope_table(cosines_.tensor().as<T>(), sines_.tensor().as<T>(), positions_, pairs_, head_dim_, theta_);
 }
 
 Var RopeTable::rotate(Var qkv, QkvLayout layout) const {

@@ -18,6 +18,9 @@ class RopeTable {
   Var rotate(Var qkv, QkvLayout layout) const;
 
  private:
+  template <class T>
+  void fill();
+
   int64_t positions_;
   int64_t head_dim_;
   int64_t pairs_;  // 0: not rotary

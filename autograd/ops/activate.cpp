@@ -20,7 +20,7 @@ struct ActivateNode final : Node {
 template <class T>
 Var activate_fused(Var x, Activation kind, Here here) {
   Tape& tape = x.tape();
-  auto& node = tape.make<ActivateNode<T>>("activate", {x}, x.shape(), x.dtype(), here);
+  auto& node = tape.make<ActivateNode<T>>(kernels::name_of(kind), {x}, x.shape(), x.dtype(), here);
   node.x = x.id();
   node.kind = kind;
   const T* x_values = x.value().as<T>();

@@ -22,7 +22,7 @@ Var gated_activation_fused(Var gate_up, Activation kind, Here here) {
   const int64_t f = gate_up.shape()[-1] / 2;
   Shape shape = gate_up.shape();
   shape.set(-1, f);
-  auto& node = tape.make<GatedActivationNode<T>>("gated_activation", {gate_up}, shape, gate_up.dtype(), here);
+  auto& node = tape.make<GatedActivationNode<T>>(kernels::gated_name_of(kind), {gate_up}, shape, gate_up.dtype(), here);
   node.gate_up = gate_up.id();
   node.kind = kind;
   const T* gate_up_values = gate_up.value().as<T>();

@@ -19,6 +19,28 @@ enum class Activation : uint8_t { relu, silu, gelu, gelu_tanh };
 
 namespace kernels {
 
+/// "relu", "silu", ...: the name of the op's nodes.
+inline const char* name_of(Activation kind) {
+  switch (kind) {
+    case Activation::relu: return "relu";
+    case Activation::silu: return "silu";
+    case Activation::gelu: return "gelu";
+    case Activation::gelu_tanh: return "gelu_tanh";
+  }
+  return "activation";
+}
+
+/// The same for act(gate) * up: "swiglu" and its relatives.
+inline const char* gated_name_of(Activation kind) {
+  switch (kind) {
+    case Activation::relu: return "reglu";
+    case Activation::silu: return "swiglu";
+    case Activation::gelu: return "geglu";
+    case Activation::gelu_tanh: return "geglu_tanh";
+  }
+  return "gated_activation";
+}
+
 template <class T>
 void activate_forward_reference(const T* x, T* y, int64_t N, Activation kind);
 
