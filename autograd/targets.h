@@ -13,8 +13,8 @@ inline void check_targets(const char* op, const Tape& tape, std::span<const int3
   check_op(static_cast<int64_t>(targets.size()) == R, op, tape, here, "{} rows need as many targets; found {}", R,
            targets.size());
   for (size_t r = 0; r < targets.size(); ++r) {
-    check_op(targets[r] < V, op, tape, here, "target {} at position {} is not below the vocabulary's {}", targets[r],
-             r, V);
+    check_op(targets[r] < V, op, tape, here, "target {} at position {} is not below the vocabulary's {}", targets[r], r,
+             V);
   }
 }
 

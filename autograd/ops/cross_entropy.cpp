@@ -38,8 +38,9 @@ Var cross_entropy_fused(Var logits, std::span<const int32_t> targets, Here here)
   double loss = 0;
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      const Tensor row_loss = tape.allocate({R}, DType::float64);
-      loss = kernels::cross_entropy_forward(x, saved_targets, row_max, row_sum, row_loss.as<double>(), R, V);
+      const Tape::Scratch row_loss = tape.scratch({R}, DType::float64);
+      double* losses = row_loss.tensor().as<double>();
+      loss = kernels::cross_entropy_forward(x, saved_targets, row_max, row_sum, losses, R, V);
       *node.value.template as<double>() = mean_over(loss, node.counted);
       return tape.var(node);
     }
@@ -59,8 +60,8 @@ void CrossEntropyNode<T>::backward(Tape& tape) {
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       const GradientTarget dx = tape.gradient_target(logits);
-      kernels::cross_entropy_backward(x, targets.as<int32_t>(), row_max.as<T>(), row_sum.as<T>(),
-                                      dx.tensor.as<float>(), R, V, unit, dx.fresh);
+      kernels::cross_entropy_backward(x, targets.as<int32_t>(), row_max.as<T>(), row_sum.as<T>(), dx.tensor.as<float>(),
+                                      R, V, unit, dx.fresh);
       return;
     }
   }

@@ -61,8 +61,9 @@ void LayernormNode<T>::backward(Tape& tape) {
   T* db = db_sum ? db_sum.as<T>() : nullptr;
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      const Tensor partial = tape.allocate({kernels::layernorm_partials(R), 2, d}, DType::float32);
-      kernels::layernorm_backward(dy, x_values, w, mean.as<T>(), rstd.as<T>(), dx, dw, db, partial.as<float>(), R, d);
+      const Tape::Scratch scratch = tape.scratch({kernels::layernorm_partials(R), 2, d}, DType::float32);
+      float* partial = scratch.tensor().as<float>();
+      kernels::layernorm_backward(dy, x_values, w, mean.as<T>(), rstd.as<T>(), dx, dw, db, partial, R, d);
       return;
     }
   }

@@ -32,15 +32,15 @@ Var linear_cross_entropy_fused(Var hidden, Var weight, std::span<const int32_t> 
   if (weight.node().needs_grad) {
     node.dweight_unit = tape.allocate(weight.shape(), DType::float32);
   }
-  const Tensor logits = tape.allocate({kernels::linear_cross_entropy_scratch(R, V)}, DType::float32);
-  const Tensor row_loss = tape.allocate({R}, DType::float64);
+  const Tape::Scratch logits = tape.scratch({kernels::linear_cross_entropy_scratch(R, V)}, DType::float32);
+  const Tape::Scratch row_loss = tape.scratch({R}, DType::float64);
   const Tensor saved_targets = save_targets(tape, targets);
   const int64_t counted = count_targets(targets);
   float* dhidden = node.dhidden_unit ? node.dhidden_unit.as<float>() : nullptr;
   float* dweight = node.dweight_unit ? node.dweight_unit.as<float>() : nullptr;
   const double loss = kernels::linear_cross_entropy_forward(
       hidden.value().as<float>(), weight.value().as<float>(), saved_targets.as<int32_t>(), dhidden, dweight,
-      logits.as<float>(), row_loss.as<double>(), R, d, V, counted);
+      logits.tensor().as<float>(), row_loss.tensor().as<double>(), R, d, V, counted);
   *node.value.as<double>() = mean_over(loss, counted);
   return tape.var(node);
 }
@@ -54,8 +54,8 @@ void add_scaled_to(Tape& tape, NodeId id, const Tensor& unit, double factor) {
                       target.fresh);
 }
 
-// The loss is a scalar, so forward knew the gradients up to the factor dloss: dhidden = dloss * dhidden_unit, and the same
-// for weight.
+// The loss is a scalar, so forward knew the gradients up to the factor dloss: dhidden = dloss * dhidden_unit, and the
+// same for weight.
 void LinearCrossEntropyNode::backward(Tape& tape) {
   const double dloss = *grad.as<double>();
   add_scaled_to(tape, hidden, dhidden_unit, dloss);

@@ -132,9 +132,8 @@ void put_product(const float* a, const float* b, float* y, int64_t count, bool o
 }  // namespace
 
 void activate_forward(const float* x, float* y, int64_t N, Activation kind) {
-  parallel_for(N, elements_per_chunk, [=](int64_t begin, int64_t end) {
-    values_of(kind, x + begin, y + begin, end - begin);
-  });
+  parallel_for(N, elements_per_chunk,
+               [=](int64_t begin, int64_t end) { values_of(kind, x + begin, y + begin, end - begin); });
 }
 
 void activate_backward(const float* dy, const float* x, float* dx, int64_t N, Activation kind, bool overwrite) {

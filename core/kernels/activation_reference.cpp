@@ -25,7 +25,7 @@ T normal_density(T x) {
 
 // sqrt(2/pi) and the coefficient of gelu_tanh's inner polynomial u = root * (x + cubic x^3).
 template <class T>
-constexpr T root = std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
+constexpr T root = static_cast<T>(0.79788456080286535588);
 template <class T>
 constexpr T cubic = static_cast<T>(0.044715);
 
@@ -112,7 +112,6 @@ template void activate_backward_reference(const double*, const double*, double*,
 template void gated_activation_forward_reference(const float*, float*, int64_t, int64_t, Activation);
 template void gated_activation_forward_reference(const double*, double*, int64_t, int64_t, Activation);
 template void gated_activation_backward_reference(const float*, const float*, float*, int64_t, int64_t, Activation);
-template void gated_activation_backward_reference(const double*, const double*, double*, int64_t, int64_t,
-                                                  Activation);
+template void gated_activation_backward_reference(const double*, const double*, double*, int64_t, int64_t, Activation);
 
 }  // namespace minillm::kernels

@@ -6,8 +6,9 @@
 //   dx[r,j] = dloss/N * (exp(x[r,j] - m[r]) / s[r] - [j = t]);  0 in rows that are not counted
 //
 // The shift by m keeps every exponential in [0, 1]; a NaN among the logits makes the loss NaN. R rows, V classes.
-// x (logits), dx [R, V]; targets [R], each < V (the caller checks); m and s (row_max, row_sum) [R], saved by forward for
-// backward and left unset in rows that are not counted. A row's loss is in double, and so is the sum, in order of rows.
+// x (logits), dx [R, V]; targets [R], each < V (the caller checks); m and s (row_max, row_sum) [R], saved by forward
+// for backward and left unset in rows that are not counted. A row's loss is in double, and so is the sum, in order of
+// rows.
 
 #include <cstdint>
 

@@ -77,15 +77,13 @@ void for_each_group(int64_t N, double p, RandomKey key, Apply apply) {
 }  // namespace
 
 void dropout_forward(const float* x, float* y, int64_t N, double p, RandomKey key) {
-  for_each_group(N, p, key, [=](int64_t i, const float* factors, int64_t count) {
-    set_masked(x + i, factors, y + i, count);
-  });
+  for_each_group(N, p, key,
+                 [=](int64_t i, const float* factors, int64_t count) { set_masked(x + i, factors, y + i, count); });
 }
 
 void dropout_backward(const float* dy, float* dx, int64_t N, double p, RandomKey key) {
-  for_each_group(N, p, key, [=](int64_t i, const float* factors, int64_t count) {
-    add_masked(dy + i, factors, dx + i, count);
-  });
+  for_each_group(N, p, key,
+                 [=](int64_t i, const float* factors, int64_t count) { add_masked(dy + i, factors, dx + i, count); });
 }
 
 }  // namespace minillm::kernels

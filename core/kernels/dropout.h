@@ -3,8 +3,8 @@
 //
 //   y[i] = keep[i] * x[i] / (1 - p)         keep[i] = word[i] >= p * 2^32
 //
-// word[i] is word i % 4 of Philox block i / 4 under `key`: a pure function of (key, i), so the mask is the same in backward
-// without being saved, and for any number of threads. N elements; 0 <= p < 1. Backward adds to dx.
+// word[i] is word i % 4 of Philox block i / 4 under `key`: a pure function of (key, i), so the mask is the same in
+// backward without being saved, and for any number of threads. N elements; 0 <= p < 1. Backward adds to dx.
 
 #include "core/rng.h"
 

@@ -33,12 +33,11 @@ void embedding_forward(const float* table, const int32_t* ids, float* y, int64_t
   });
 }
 
-// Two rows of dy may go to one row of the table, so tasks share columns, not rows: each owns a stripe of columns and adds
-// all rows in order.
+// Two rows of dy may go to one row of the table, so tasks share columns, not rows: each owns a stripe of columns and
+// adds all rows in order.
 void embedding_backward(const float* dy, const int32_t* ids, float* dtable, int64_t R, int64_t d) {
-  parallel_for(d, columns_per_stripe, [=](int64_t begin, int64_t end) {
-    scatter_stripe(dy, ids, dtable, R, d, begin, end);
-  });
+  parallel_for(d, columns_per_stripe,
+               [=](int64_t begin, int64_t end) { scatter_stripe(dy, ids, dtable, R, d, begin, end); });
 }
 
 }  // namespace minillm::kernels

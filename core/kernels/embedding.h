@@ -3,8 +3,8 @@
 //
 //   y[r, :] = table[ids[r], :]              dtable[ids[r], :] += dy[r, :]
 //
-// R tokens, V rows of the table, d width. table, dtable [V, d]; ids [R], each in [0, V) (the caller checks); y, dy [R, d].
-// An id may occur many times: its gradients are added in order of r, whatever the number of threads.
+// R tokens, V rows of the table, d width. table, dtable [V, d]; y, dy [R, d]; ids [R], each in [0, V) (the caller
+// checks). An id may occur many times: its gradients are added in order of r, whatever the number of threads.
 
 #include <cstdint>
 

@@ -121,8 +121,8 @@ int64_t layernorm_partials(int64_t R) {
   return (R + rows_per_chunk - 1) / rows_per_chunk;
 }
 
-// The formulas are derived above layernorm_backward_reference. dw and db are summed per chunk of rows, then over chunks in
-// order; a chunk's partial sums are its dw, then its db.
+// The formulas are derived above layernorm_backward_reference. dw and db are summed per chunk of rows, then over chunks
+// in order; a chunk's partial sums are its dw, then its db.
 void layernorm_backward(const float* dy, const float* x, const float* w, const float* mean, const float* rstd,
                         float* dx, float* dw, float* db, float* partial, int64_t R, int64_t d) {
   const bool with_parameters = dw != nullptr || db != nullptr;

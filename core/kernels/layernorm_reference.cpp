@@ -76,8 +76,8 @@ template void layernorm_forward_reference(const float*, const float*, const floa
                                           int64_t, double);
 template void layernorm_forward_reference(const double*, const double*, const double*, double*, double*, double*,
                                           int64_t, int64_t, double);
-template void layernorm_backward_reference(const float*, const float*, const float*, const float*, const float*,
-                                           float*, float*, float*, int64_t, int64_t);
+template void layernorm_backward_reference(const float*, const float*, const float*, const float*, const float*, float*,
+                                           float*, float*, int64_t, int64_t);
 template void layernorm_backward_reference(const double*, const double*, const double*, const double*, const double*,
                                            double*, double*, double*, int64_t, int64_t);
 

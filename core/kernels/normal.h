@@ -1,13 +1,13 @@
 #pragma once
-// The standard normal density and distribution in float for loops that the compiler vectorises, as exp.h. GELU is x times
-// the distribution, its slope needs both.
+// The standard normal density and distribution in float for loops that the compiler vectorises, as exp.h. GELU is x
+// times the distribution, its slope needs both.
 //
 //   density(x) = exp(-x^2 / 2) / sqrt(2 pi)
 //   cdf(-z) = exp(-z^2 / 2) q P(q),  q = 1 / (1 + 0.35 z),  z >= 0;     cdf(z) = 1 - cdf(-z)
 //
-// P is the polynomial of degree 8 through the Chebyshev points of q for z in [0, 13]; beyond, the exponential is below the
-// smallest normal float. P's relative error is 4e-8. The lower tail is computed as such, not as 1 minus the upper one, so
-// it keeps its relative precision, which (1 + erf(x / sqrt 2)) / 2 loses.
+// P is the polynomial of degree 8 through the Chebyshev points of q for z in [0, 13]; beyond, the exponential is below
+// the smallest normal float. P's relative error is 4e-8. The lower tail is computed as such, not as 1 minus the upper
+// one, so it keeps its relative precision, which (1 + erf(x / sqrt 2)) / 2 loses.
 
 #include "core/kernels/exp.h"
 
@@ -18,7 +18,8 @@ struct Normal {
   float cdf;
 };
 
-/// Errors in float (measured in tests/autograd/activation_test.cpp): 1.2e-7 absolute; NaN stays NaN.
+/// Measured in tests/autograd/activation_test.cpp: cdf within 1.7e-7, and within 1e-6 of itself above -5; density within
+/// 1e-7. NaN stays NaN.
 inline Normal fast_normal(float x) {
   constexpr float inverse_sqrt_two_pi = 0.398942280F;
   const float z = x < 0.0F ? -x : x;

@@ -71,8 +71,8 @@ inline std::vector<double> to_vector(const Tensor& tensor) {
   return values;
 }
 
-/// The op's value, and the gradients of a projection of its result. With `uses` 2 it is applied twice to the same inputs,
-/// so that its backward meets gradients it must add to.
+/// The op's value, and the gradients of a projection of its result. With `uses` 2 it is applied twice to the same
+/// inputs, so that its backward meets gradients it must add to.
 inline Outcome run(const Op& op, const std::vector<Buffer>& inputs, DType dtype, TapeOptions options = {},
                    int uses = 1) {
   Tape tape(options);
@@ -136,8 +136,8 @@ inline double fused_against_composed(const Op& op, const std::vector<Buffer>& in
 inline double float_against_double(const Op& op, const std::vector<Buffer>& inputs, TapeOptions options = {}) {
   double worst = 0;
   for (const int uses : {1, 2}) {
-    const double gap = difference(run(op, inputs, DType::float32, options, uses),
-                                  run(op, inputs, DType::float64, {}, uses));
+    const double gap =
+        difference(run(op, inputs, DType::float32, options, uses), run(op, inputs, DType::float64, {}, uses));
     worst = gap >= worst || std::isnan(gap) ? gap : worst;
   }
   return worst;
