@@ -85,7 +85,7 @@ TEST_CASE("gradients of ops on qkv are central differences, fused and composed")
 }
 
 TEST_CASE("in float the fast kernels, the reference kernels and the composition are near the double result") {
-  for (int64_t T : {1, 67}) {
+  for (int64_t T : {1, 20}) {
     for (const OpCase& test : op_cases(2, T)) {
       CAPTURE(test.name);
       CAPTURE(T);
@@ -99,7 +99,7 @@ TEST_CASE("in float the fast kernels, the reference kernels and the composition 
 }
 
 TEST_CASE("ops on qkv give the same bits for any number of threads") {
-  for (const OpCase& test : op_cases(2, 67)) {
+  for (const OpCase& test : op_cases(1, 67)) {
     CAPTURE(test.name);
     OpRun first;
     for (int count : {1, 2, 3, 4}) {
