@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -82,6 +83,11 @@ TEST_CASE("fast_exp at the edges") {
   CHECK(fast_exp(infinity) == infinity);
   CHECK(std::isnan(fast_exp(std::numeric_limits<float>::quiet_NaN())));
   CHECK(std::isnan(fast_exp(-std::numeric_limits<float>::quiet_NaN())));
+  // A NaN's lowest bits are free: read as an exponent they would make a number of it.
+  for (uint32_t payload : {1U, 0x80U, 0x1ffU}) {
+    CHECK(std::isnan(fast_exp(std::bit_cast<float>(0x7fc00000U + payload))));
+    CHECK(std::isnan(fast_exp(std::bit_cast<float>(0xffc00000U + payload))));
+  }
 }
 
 TEST_CASE("fast_sigmoid stays within [0, 1] and close to the exact value") {
