@@ -178,6 +178,14 @@ bool is_learnable(std::string_view character) {
          character != blank_mark && character != reserved_mark;
 }
 
+/// The name of a special piece stands at the front of `text`. The trainer would drop it as a mark of its own.
+bool starts_with_special_name(std::string_view text) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  const bool byte =
+      text.size() >= 6 && text.substr(0, 3) == "<0x" && is_hex(text[3]) && is_hex(text[4]) && text[5] == '>';
+  return byte || text.substr(0, 3) == "<s>" || text.substr(0, 4) == "</s>" || text.substr(0, 5) == "<unk>";
+}
+
 std::map<std::string, int64_t> count_characters(std::string_view text) {
   std::unordered_map<std::string, int64_t> counts;
   while (!text.empty()) {
@@ -190,8 +198,8 @@ std::map<std::string, int64_t> count_characters(std::string_view text) {
   return std::map<std::string, int64_t>(counts.begin(), counts.end());
 }
 
-/// Walks the training text sentence by sentence: runs of kept characters, at most span_bytes long. SentencePiece skips
-/// longer ones, and whole sentences with marks of its own, without an error.
+/// Walks the training text sentence by sentence: runs of kept characters, at most span_bytes long, cut inside the names
+/// of special pieces. SentencePiece skips longer ones, and what looks like a mark of its own, without an error.
 class Sentences final : public sentencepiece::SentenceIterator {
  public:
   Sentences(std::string_view text, const std::unordered_set<std::string>& kept) : rest_(text), kept_(kept) {
@@ -224,7 +232,11 @@ class Sentences final : public sentencepiece::SentenceIterator {
       if (!is_learnable(character) || kept_.count(std::string(character)) == 0) {
         break;
       }
+      const bool cut_behind = starts_with_special_name(text.substr(length));
       length += character.size();
+      if (cut_behind) {
+        break;
+      }
     }
     return length;
   }
@@ -308,8 +320,9 @@ TokenizerTraining train_tokenizer(std::string_view text, int64_t vocab_size) {
   if (counts.empty()) {
     fail_input({.where = "vocabulary", .what = "the text holds no character a tokenizer could learn"});
   }
-  const size_t room = std::max<size_t>(1, static_cast<size_t>(vocab_size - 259) * 9 / 10);
-  const std::unordered_set<std::string> kept = choose_characters(counts, room);
+  const size_t room = static_cast<size_t>(vocab_size - 259);
+  const size_t most = counts.size() <= room ? counts.size() : std::max<size_t>(1, room * 9 / 10);
+  const std::unordered_set<std::string> kept = choose_characters(counts, most);
   TokenizerTraining result;
   result.characters = static_cast<int64_t>(counts.size());
   result.characters_kept = static_cast<int64_t>(kept.size());
