@@ -4,13 +4,11 @@
 #include "temporary_folder.h"
 #include "train/summary.h"
 
+#include <doctest/doctest.h>
 #include <sys/resource.h>
 
-#include <csignal>
-
-#include <doctest/doctest.h>
-
 #include <cmath>
+#include <csignal>
 
 using namespace minillm;
 
