@@ -1,0 +1,35 @@
+#pragma once
+// A file that appears whole or not at all: written beside its name, flushed to the disk, then renamed.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace minillm {
+
+/// Writes `path`.tmp and renames it to `path` in `commit`. Without a commit (an error in between) the temporary file is
+/// removed and what stood at `path` is untouched; a left-over of a killed process is overwritten by the next save.
+/// Errors name the path: input when the place is wrong (no such folder, not writable), work when the disk fills.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+
+  /// fsync, close, rename, fsync of the folder. A file that stood there keeps its permissions.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* action, int error_number) const;
+
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+  size_t written_ = 0;
+};
+
+}  // namespace minillm
