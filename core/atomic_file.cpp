@@ -35,7 +35,8 @@ void sync_folder(const std::string& folder) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".tmp") {
+AtomicFile::AtomicFile(std::string path)
+    : path_(std::move(path)), temporary_(path_ + ".tmp." + std::to_string(::getpid())) {
   struct stat existing = {};
   const bool exists = ::stat(path_.c_str(), &existing) == 0;
   if (path_.empty() || (exists && !S_ISREG(existing.st_mode))) {

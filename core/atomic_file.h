@@ -7,8 +7,8 @@
 
 namespace minillm {
 
-/// Writes `path`.tmp and renames it to `path` in `commit`. Without a commit (an error in between) the temporary file is
-/// removed and what stood at `path` is untouched; a left-over of a killed process is overwritten by the next save.
+/// Writes `<path>.tmp.<pid>` and renames it to `path` in `commit`. Without a commit (an error in between) the temporary
+/// file is removed and what stood at `path` is untouched.
 /// Errors name the path: input when the place is wrong (no such folder, not writable), work when the disk fills.
 class AtomicFile {
  public:

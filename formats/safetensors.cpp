@@ -3,6 +3,7 @@
 #include "core/atomic_file.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "data/user_block.h"
 #include "formats/half.h"
 #include "formats/safetensors_header.h"
 
@@ -44,28 +45,6 @@ void read_exactly(int descriptor, void* to, size_t bytes, uint64_t offset, const
   }
 }
 
-/// What a file that is no safetensors file seems to be, for the error.
-std::string guess_kind(std::string_view start) {
-  if (start.substr(0, 8) == "\x89HDF\r\n\x1a\n") {
-    return "an HDF5 file";
-  }
-  if (start.substr(0, 7) == "minillm") {
-    return "a file of minillm (a checkpoint or data): give the run's folder to --init";
-  }
-  if (start.substr(0, 4) == "GGUF") {
-    return "a GGUF file";
-  }
-  if (start.substr(0, 2) == "PK") {
-    return "a zip archive, as PyTorch saves: convert it to safetensors";
-  }
-  const auto is_text = [](char c) {
-    const unsigned char byte = static_cast<unsigned char>(c);
-    const bool in_utf8 = byte >= 0x20 && byte < 0xf8;
-    return in_utf8 || c == '\n' || c == '\r' || c == '\t';
-  };
-  return !start.empty() && std::all_of(start.begin(), start.end(), is_text) ? "a text file" : "";
-}
-
 template <class From, class To, class Widen>
 void convert(const char* bytes, To* to, size_t count, Widen widen) {
   for (size_t i = 0; i < count; ++i) {
@@ -101,6 +80,20 @@ int open_regular_file(const std::string& path, uint64_t& bytes) {
   return descriptor;
 }
 
+/// Throws when the first bytes are those of another kind of file that we know.
+void refuse_other_kinds(const std::string& start, uint64_t file_bytes, const std::string& path) {
+  const std::string kind = guess_file_kind(start, file_bytes);
+  const bool is_ours = start.substr(0, 12) == "minillm-file";
+  if (is_ours) {
+    fail_input({.where = path,
+                .what = "is a file of minillm, not a safetensors file",
+                .hint = "to start from a run's weights give the run's folder"});
+  }
+  if (kind != "unknown binary data" && kind != "safetensors") {
+    fail_input({.where = path, .what = "is not a safetensors file", .found = kind});
+  }
+}
+
 /// The header's text; its claimed length is compared with the file before any memory is taken for it.
 std::string read_header(int descriptor, uint64_t file_bytes, const std::string& path) {
   char start[16] = {};
@@ -110,9 +103,8 @@ std::string read_header(int descriptor, uint64_t file_bytes, const std::string& 
   std::memcpy(&header_bytes, start, length_bytes);
   const bool fits = file_bytes >= length_bytes + 2 && header_bytes >= 2 && header_bytes <= file_bytes - length_bytes;
   const bool begins = file_bytes > length_bytes && start[length_bytes] == '{';
-  const std::string kind = guess_kind({start, start_bytes});
-  if (!kind.empty() && !(fits && begins)) {
-    fail_input({.where = path, .what = "is not a safetensors file", .found = kind});
+  if (!(fits && begins)) {
+    refuse_other_kinds(std::string(start, start_bytes), file_bytes, path);
   }
   if (!fits || header_bytes > max_safetensors_header) {
     fail_input({.where = path,
