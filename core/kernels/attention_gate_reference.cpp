@@ -4,10 +4,14 @@
 
 namespace minillm::kernels {
 
+namespace {
+
 template <class T>
-static T sigmoid(T x) {
+T sigmoid(T x) {
   return T{1} / (T{1} + std::exp(-x));
 }
+
+}  // namespace
 
 template <class T>
 void attention_gate_forward_reference(const T* a, const T* qkv, T* y, int64_t R, const QkvLayout& layout) {

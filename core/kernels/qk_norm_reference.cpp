@@ -34,11 +34,13 @@ void qk_norm_forward_reference(const T* x, const T* q_gain, const T* k_gain, T* 
   }
 }
 
+namespace {
+
 // The gradient of one slice; derived in rmsnorm_reference.cpp. With g_j = dy_j * gain_j:
 //   dx_j = rstd * g_j - x_j * rstd^3 / head_dim * sum_k g_k x_k
 //   dw_j = dy_j * x_j * rstd
 template <class T>
-static void slice_backward(const T* dy, const T* x, const T* w, T rstd, T* dx, T* dw, int64_t head_dim, double offset) {
+void slice_backward(const T* dy, const T* x, const T* w, T rstd, T* dx, T* dw, int64_t head_dim, double offset) {
   if (dx != nullptr) {
     T dot = 0;
     for (int64_t j = 0; j < head_dim; ++j) {
@@ -57,6 +59,8 @@ static void slice_backward(const T* dy, const T* x, const T* w, T rstd, T* dx, T
     }
   }
 }
+
+}  // namespace
 
 template <class T>
 void qk_norm_backward_reference(const T* dy, const T* x, const T* q_gain, const T* k_gain, const T* rstd, T* dx,
