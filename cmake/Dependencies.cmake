@@ -31,7 +31,9 @@ if(missing)
 endif()
 
 # toml++ is used header-only by train/config_file.cpp; linking its target would switch that off.
-set(MINILLM_PRIVATE_LIBRARIES nlohmann_json::nlohmann_json hdf5::hdf5 SentencePiece::Train OpenSSL::Crypto)
+# nlohmann-json is headers only: who links the installed library does not need it.
+set(MINILLM_PRIVATE_LIBRARIES $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> hdf5::hdf5 SentencePiece::Train
+    OpenSSL::Crypto)
 if(MINILLM_ONEDNN)
   list(APPEND MINILLM_PRIVATE_LIBRARIES DNNL::dnnl)
   add_compile_definitions(MINILLM_ONEDNN)

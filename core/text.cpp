@@ -1,6 +1,10 @@
 #include "core/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 namespace minillm {
 
@@ -83,6 +87,45 @@ std::string thousands(int64_t number) {
     digits.insert(static_cast<size_t>(at), ",");
   }
   return digits;
+}
+
+std::string bytes_text(double bytes) {
+  static constexpr std::array<const char*, 6> units = {"B", "kB", "MB", "GB", "TB", "PB"};
+  size_t unit = 0;
+  while (unit + 1 < units.size() && std::fabs(bytes) >= 999.5) {
+    bytes /= 1000;
+    ++unit;
+  }
+  if (unit == 0) {
+    return fmt::format("{:.0f} {}", bytes, units[unit]);
+  }
+  const int decimals = bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", bytes, decimals, units[unit]);
+}
+
+std::string duration_text(double seconds) {
+  const double longest = 1e9;  // 30 years: beyond it the estimate says nothing
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > longest) {
+    return "-";
+  }
+  const int64_t whole = std::llround(seconds);
+  const int64_t hours = whole / 3600;
+  const int64_t minutes = whole / 60 % 60;
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60)
+                   : fmt::format("{}:{:02}", minutes, whole % 60);
+}
+
+std::string printable(std::string_view bytes, size_t limit) {
+  std::string text;
+  for (const char byte : bytes.substr(0, limit)) {
+    const unsigned char value = static_cast<unsigned char>(byte);
+    if (value < 0x20 || value == 0x7f) {
+      text += fmt::format("\\x{:02x}", value);
+    } else {
+      text += byte;
+    }
+  }
+  return bytes.size() > limit ? text + "..." : text;
 }
 
 }  // namespace minillm

@@ -27,4 +27,14 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 /// 3688704 -> "3,688,704"
 std::string thousands(int64_t number);
 
+/// 44264448 -> "44.3 MB", 512 -> "512 B": powers of 1000, three digits.
+std::string bytes_text(double bytes);
+
+/// 62 -> "1:02", 3723 -> "1:02:03", rounded to seconds. Not a finite number, or negative: "-".
+std::string duration_text(double seconds);
+
+/// Bytes from outside for a message on a terminal: control characters become \x1b, what is longer than `limit` bytes is
+/// cut and marked "...".
+std::string printable(std::string_view bytes, size_t limit = 120);
+
 }  // namespace minillm

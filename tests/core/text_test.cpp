@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 using namespace minillm;
 
 TEST_CASE("edit distance counts insertions, deletions, substitutions and swaps of neighbours") {
@@ -41,4 +43,27 @@ TEST_CASE("lists and thousands") {
   CHECK(thousands(-100) == "-100");
   CHECK(thousands(-1234567) == "-1,234,567");
   CHECK(thousands(INT64_MIN) == "-9,223,372,036,854,775,808");
+}
+
+TEST_CASE("bytes and durations") {
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(999) == "999 B");
+  CHECK(bytes_text(1000) == "1.00 kB");
+  CHECK(bytes_text(44264448) == "44.3 MB");
+  CHECK(bytes_text(999'600) == "1.00 MB");
+  CHECK(bytes_text(123.4e9) == "123 GB");
+  CHECK(duration_text(0) == "0:00");
+  CHECK(duration_text(59.6) == "1:00");
+  CHECK(duration_text(62) == "1:02");
+  CHECK(duration_text(3723) == "1:02:03");
+  CHECK(duration_text(-1) == "-");
+  CHECK(duration_text(NAN) == "-");
+  CHECK(duration_text(INFINITY) == "-");
+}
+
+TEST_CASE("text from outside cannot steer a terminal") {
+  CHECK(printable("model.weight") == "model.weight");
+  CHECK(printable("a\x1b[31m\n\x7f") == "a\\x1b[31m\\x0a\\x7f");
+  CHECK(printable("模型") == "模型");
+  CHECK(printable("abcdef", 3) == "abc...");
 }
