@@ -13,7 +13,7 @@ root=${TORCH26_ROOT:-/var/tmp/torch26}
 packages="python3-torch python3-h5py libopenblas0-openmp python3-setuptools python3-dev g++"
 
 if [ "$(id -u)" != 0 ]; then
-  echo "torch26.sh: needs root, for chroot; or use a python3 that has torch and h5py: python3 $here/torch_minillm.py" >&2
+  echo "torch26.sh: needs root, for chroot; a python3 with torch and h5py runs $here/torch_minillm.py without" >&2
   exit 2
 fi
 

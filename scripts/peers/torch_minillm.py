@@ -32,7 +32,8 @@ def build_parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 
     model = parser.add_argument_group('model')
-    model.add_argument('--vocab', type=int, default=2048, help='vocabulary size (default %(default)s)')
+    model.add_argument('--vocab', type=int, default=2048,
+                       help='vocabulary size (default %(default)s); 0: what the file of --data says')
     model.add_argument('--dim', type=int, default=256, help='model width (default %(default)s)')
     model.add_argument('--layers', type=int, default=4, help='blocks (default %(default)s)')
     model.add_argument('--heads', type=int, default=8, help='query heads (default %(default)s)')
@@ -73,7 +74,7 @@ def build_parser():
     run.add_argument('--init-in', help='start from this safetensors file instead of random weights')
     run.add_argument('--init-out', help='write the initial weights (safetensors, F32)')
     run.add_argument('--curve-out', help='write losses, gradient norms and settings (JSON)')
-    run.add_argument('--threads', type=int, default=2)
+    run.add_argument('--threads', type=int, default=2, help='of PyTorch (default %(default)s)')
     run.add_argument('--compile', action='store_true', help='torch.compile')
     run.add_argument('--bench', type=int, default=0, help='time this many steps and print tokens per second')
     return parser
@@ -318,10 +319,11 @@ def load_safetensors(path):
 
 
 def load_tokens(args):
-    """(training tokens, validation tokens or None) as int64."""
+    """(training tokens, validation tokens or None) as int64; sets args.vocab where the file knows it."""
     if args.data:
         import h5py  # needed for --data alone
         with h5py.File(args.data, 'r') as file:
+            args.vocab = args.vocab or int(file.attrs['vocab_size'])
             train = file['train'][:]
             val = file['val'][:] if args.eval else None
     elif args.tokens:
@@ -420,8 +422,8 @@ def make_model(args):
 def main():
     args = build_parser().parse_args()
     torch.set_num_threads(args.threads)
-    model = make_model(args)
     train_tokens, val_tokens = load_tokens(args)
+    model = make_model(args)
     tokens_per_step = args.batch * args.seq
 
     def report(step, loss, norm, seconds):
