@@ -27,9 +27,22 @@ void add_reduced(const Tensor& from, const Tensor& to);
 /// a += b, same shape.
 void add_in_place(const Tensor& a, const Tensor& b);
 
-/// Rows of a tensor whose last axis is the row: [.., d] -> numel / d.
+/// Adds `contribution` to the gradient of input `id`, undoing broadcasting; does nothing when it needs none.
+void add_to_gradient(Tape& tape, NodeId id, const Tensor& contribution);
+
+/// Checks that operands share a dtype and that their shapes broadcast; returns the common shape.
+Shape broadcast_operands(const char* op, Var a, Var b, Here here);
+
+/// Axis in [0, rank), negative ones counted from the end; throws the op's error otherwise.
+int axis_of(const char* op, Var x, int axis, Here here);
+
+/// Rows of a tensor whose last axis is the row: the product of [..] in [.., d].
 inline int64_t rows_of(const Shape& shape) {
-  return shape.rank() == 0 ? 1 : shape.numel() / shape[-1];
+  int64_t rows = 1;
+  for (int axis = 0; axis + 1 < shape.rank(); ++axis) {
+    rows *= shape[axis];
+  }
+  return rows;
 }
 
 }  // namespace minillm

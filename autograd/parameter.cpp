@@ -58,7 +58,11 @@ Parameter& ParameterStore::declare_merged(std::string name, std::vector<NamedRow
     rows += part.rows;
   }
   const Shape shape = columns > 0 ? Shape{rows, columns} : Shape{rows};
-  return add({.name = std::move(name), .shape = shape, .slices = std::move(slices), .decay = columns > 0, .value = {},
+  return add({.name = std::move(name),
+              .shape = shape,
+              .slices = std::move(slices),
+              .decay = columns > 0,
+              .value = {},
               .grad = {}});
 }
 

@@ -139,11 +139,25 @@ Tensor Tape::gradient(NodeId id) {
   return target.tensor;
 }
 
+void Tape::release_gradient(Node& node) {
+  const bool is_leaf = node.inputs.empty();
+  if (node.grad && !is_leaf) {
+    gradient_pool_.give_back(node.grad.data, node.grad.bytes());
+    node.grad = {};
+  }
+}
+
 void Tape::backward(Var loss, double seed) {
   check(loss.value().numel() == 1, "backward starts at one element, #{} {} has shape {}", loss.id(), loss.node().op,
         to_string(loss.shape()));
   check(loss.node().needs_grad, "#{} {} does not depend on any parameter or variable, or the tape does not record",
         loss.id(), loss.node().op);
+  if (options_.retain_grads) {
+    // What an earlier backward left in intermediate values would be passed on a second time.
+    for (Node* node : nodes_) {
+      release_gradient(*node);
+    }
+  }
   const Tensor start = gradient(loss.id());
   if (start.dtype == DType::float64) {
     *start.as<double>() += seed;
@@ -158,8 +172,7 @@ void Tape::backward(Var loss, double seed) {
     }
     current.backward(*this);
     if (!options_.retain_grads) {
-      gradient_pool_.give_back(current.grad.data, current.value.bytes());
-      current.grad = {};
+      release_gradient(current);
     }
   }
 }

@@ -108,6 +108,24 @@ class Tape {
   /// Uninitialised memory until clear(): values saved for backward.
   Tensor allocate(const Shape& shape, DType dtype);
 
+  /// Memory that lives as long as this object, recycled with the gradients: what an op needs while it runs.
+  class Scratch {
+   public:
+    Scratch(GradientPool& pool, const Shape& shape, DType dtype) : pool_(pool), tensor_{nullptr, shape, dtype} {
+      tensor_.data = pool_.take(tensor_.bytes());
+    }
+    ~Scratch() { pool_.give_back(tensor_.data, tensor_.bytes()); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    const Tensor& tensor() const { return tensor_; }
+
+   private:
+    GradientPool& pool_;
+    Tensor tensor_;
+  };
+  Scratch scratch(const Shape& shape, DType dtype) { return {gradient_pool_, shape, dtype}; }
+
   // --- inside Node::backward ---
 
   Node& node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
@@ -152,6 +170,7 @@ class Tape {
   uint32_t epoch() const { return epoch_; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   size_t arena_bytes() const { return arena_.bytes_used(); }
+  size_t arena_bytes_reserved() const { return arena_.bytes_reserved(); }
   size_t gradient_pool_bytes() const { return gradient_pool_.bytes_reserved(); }
 
   /// One line a node: id, op, scope, shape, |value|, |grad|, where it was called.
@@ -160,6 +179,7 @@ class Tape {
  private:
   void append(Node& node, const char* op, std::span<const Var> inputs, Here here);
   const char* intern(std::string_view scope);
+  void release_gradient(Node& node);
 
   TapeOptions options_;
   Arena arena_;

@@ -19,8 +19,7 @@ Node& Var::node() const {
 
 const Tensor& Var::grad() const {
   const Node& here = node();
-  check(static_cast<bool>(here.grad),
-        "#{} {} has no gradient: {}", id_, here.op,
+  check(static_cast<bool>(here.grad), "#{} {} has no gradient: {}", id_, here.op,
         here.needs_grad ? "backward has not reached it, or it was given back (TapeOptions::retain_grads keeps it)"
                         : "nothing it was computed from needs one");
   return here.grad;

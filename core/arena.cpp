@@ -28,7 +28,8 @@ Arena::Arena(size_t first_block_bytes) : next_block_bytes_(first_block_bytes) {}
 void* Arena::allocate(size_t bytes) {
   const size_t rounded = round_up(std::max<size_t>(bytes, 1), alignment);
   if (blocks_.empty() || blocks_.back().used + rounded > blocks_.back().size) {
-    add_block(rounded);
+    // Blocks double, so a first step of unknown size needs few of them.
+    add_block(std::max(rounded, next_block_bytes_));
   }
   Block& block = blocks_.back();
   char* memory = block.memory.get() + block.used;
@@ -49,9 +50,8 @@ void Arena::clear() {
   used_ = 0;
 }
 
-void Arena::add_block(size_t at_least) {
-  // Blocks double, so a first step of unknown size needs few of them.
-  const size_t size = round_up(std::max(at_least, next_block_bytes_), huge_page);
+void Arena::add_block(size_t bytes) {
+  const size_t size = round_up(bytes, huge_page);
   char* memory = static_cast<char*>(std::aligned_alloc(huge_page, size));
   if (memory == nullptr) {
     throw std::bad_alloc();

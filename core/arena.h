@@ -32,7 +32,7 @@ class Arena {
     size_t used = 0;
   };
 
-  void add_block(size_t at_least);
+  void add_block(size_t bytes);
 
   std::vector<Block> blocks_;
   size_t next_block_bytes_;

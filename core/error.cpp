@@ -29,6 +29,20 @@ void fail_input(Problem problem) {
   throw Error(Fault::input, std::move(problem));
 }
 
+void fail_if_any(const std::vector<Problem>& problems) {
+  if (problems.empty()) {
+    return;
+  }
+  if (problems.size() == 1) {
+    fail_input(problems.front());
+  }
+  std::string lines = fmt::format("{} problems", problems.size());
+  for (const Problem& problem : problems) {
+    lines += "\n  " + describe(problem);
+  }
+  fail_input({.what = lines});
+}
+
 void fail_work(Problem problem) {
   throw Error(Fault::work, std::move(problem));
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace minillm {
 
@@ -42,6 +43,9 @@ std::string describe(const Problem& problem);
 
 /// Throws an Error about wrong input (exit status 2).
 [[noreturn]] void fail_input(Problem problem);
+
+/// Throws one Error that lists all problems, a line each; returns when there are none.
+void fail_if_any(const std::vector<Problem>& problems);
 
 /// Throws an Error about failed work (exit status 1).
 [[noreturn]] void fail_work(Problem problem);

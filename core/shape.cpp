@@ -45,14 +45,24 @@ bool Shape::operator==(const Shape& other) const {
   return std::equal(begin(), end(), other.begin(), other.end());
 }
 
+bool can_broadcast(const Shape& a, const Shape& b) {
+  for (int from_end = 1; from_end <= std::min(a.rank(), b.rank()); ++from_end) {
+    const int64_t in_a = a[-from_end];
+    const int64_t in_b = b[-from_end];
+    if (in_a != in_b && in_a != 1 && in_b != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
+  check(can_broadcast(a, b), "shapes {} and {} do not broadcast", to_string(a), to_string(b));
   Shape result = a.rank() >= b.rank() ? a : b;
   const int rank = result.rank();
   for (int from_end = 1; from_end <= rank; ++from_end) {
     const int64_t in_a = from_end <= a.rank() ? a[-from_end] : 1;
     const int64_t in_b = from_end <= b.rank() ? b[-from_end] : 1;
-    check(in_a == in_b || in_a == 1 || in_b == 1, "shapes {} and {} do not broadcast: extents {} and {}",
-          to_string(a), to_string(b), in_a, in_b);
     result.set(rank - from_end, in_a == 1 ? in_b : in_a);
   }
   return result;

@@ -38,6 +38,9 @@ class Shape {
   std::array<int64_t, max_rank> extents_{};
 };
 
+/// Whether two shapes fit under right-aligned broadcasting: extents are equal or one of them is 1.
+bool can_broadcast(const Shape& a, const Shape& b);
+
 /// Right-aligned broadcasting (NumPy's rule); throws an Error with both shapes when they do not fit.
 Shape broadcast_shapes(const Shape& a, const Shape& b);
 

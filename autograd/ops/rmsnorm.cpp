@@ -1,7 +1,7 @@
 // y = x * rstd * (offset + gain), rstd = (mean(x^2) + eps)^(-1/2) over the last axis.
 
-#include "autograd/op_support.h"
 #include "core/kernels/rmsnorm.h"
+#include "autograd/op_support.h"
 
 namespace minillm {
 
@@ -54,8 +54,9 @@ void RmsnormNode<T>::backward(Tape& tape) {
   T* dw = dw_sum ? dw_sum.as<T>() : nullptr;
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      const Tensor partial = tape.allocate({kernels::rmsnorm_partials(R), d}, DType::float32);
-      kernels::rmsnorm_backward(dy, x_values, w, rstd.as<T>(), dx, dw, partial.as<float>(), R, d, gain_offset);
+      const Tape::Scratch scratch = tape.scratch({kernels::rmsnorm_partials(R), d}, DType::float32);
+      float* partial = scratch.tensor().as<float>();
+      kernels::rmsnorm_backward(dy, x_values, w, rstd.as<T>(), dx, dw, partial, R, d, gain_offset);
       return;
     }
   }
@@ -76,6 +77,8 @@ Var rmsnorm(Var x, Var gain, double eps, double gain_offset, Here here) {
   check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]}, "rmsnorm", tape, here,
            "the gain's shape must be the last axis of x; found x {}, gain {}", to_string(x.shape()),
            to_string(gain.shape()));
+  check_op(x.dtype() == gain.dtype(), "rmsnorm", tape, here, "operands must share a dtype; found {} and {}",
+           to_string(x.dtype()), to_string(gain.dtype()));
   if (tape.composed()) {
     return rmsnorm_composed(x, gain, eps, gain_offset);
   }

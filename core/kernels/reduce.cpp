@@ -1,5 +1,6 @@
 #include "core/kernels/reduce.h"
 
+#include "core/kernels/simd.h"
 #include "core/parallel.h"
 
 #include <algorithm>
@@ -29,9 +30,26 @@ void add_rows_to_one(const T* Y, T* row, int64_t R, int64_t N) {
   });
 }
 
+template <class T>
+double sum_values(const T* x, int64_t count) {
+  double partial[lanes] = {};
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      partial[lane] += static_cast<double>(x[i + lane]);
+    }
+  }
+  for (; i < count; ++i) {
+    partial[i % lanes] += static_cast<double>(x[i]);
+  }
+  return sum_lanes(partial);
+}
+
 template void copy_row_to_all(const float*, float*, int64_t, int64_t);
 template void copy_row_to_all(const double*, double*, int64_t, int64_t);
 template void add_rows_to_one(const float*, float*, int64_t, int64_t);
 template void add_rows_to_one(const double*, double*, int64_t, int64_t);
+template double sum_values(const float*, int64_t);
+template double sum_values(const double*, int64_t);
 
 }  // namespace minillm::kernels

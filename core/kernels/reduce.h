@@ -14,4 +14,8 @@ void copy_row_to_all(const T* row, T* Y, int64_t R, int64_t N);
 template <class T>
 void add_rows_to_one(const T* Y, T* row, int64_t R, int64_t N);
 
+/// The sum of x[0 .. count), in double over a fixed number of lanes, on the calling thread.
+template <class T>
+double sum_values(const T* x, int64_t count);
+
 }  // namespace minillm::kernels

@@ -1,0 +1,51 @@
+#include "autograd/op_support.h"
+
+#include "core/kernels/broadcast.h"
+
+namespace minillm {
+
+void add_reduced(const Tensor& from, const Tensor& to) {
+  const kernels::Broadcast axes = kernels::merge_axes(from.shape, to.shape);
+  if (from.dtype == DType::float64) {
+    kernels::add_reduced(axes, from.as<double>(), to.as<double>());
+  } else {
+    kernels::add_reduced(axes, from.as<float>(), to.as<float>());
+  }
+}
+
+void add_in_place(const Tensor& a, const Tensor& b) {
+  check(a.shape == b.shape, "cannot add {} to {} in place", to_string(b.shape), to_string(a.shape));
+  add_reduced(b, a);
+}
+
+void add_to_gradient(Tape& tape, NodeId id, const Tensor& contribution) {
+  const GradientTarget target = tape.gradient_target(id);
+  if (!target) {
+    return;
+  }
+  if (target.fresh && target.tensor.numel() == contribution.numel()) {
+    copy_values(contribution, target.tensor);
+    return;
+  }
+  if (target.fresh) {
+    fill_zero(target.tensor);
+  }
+  add_reduced(contribution, target.tensor);
+}
+
+Shape broadcast_operands(const char* op, Var a, Var b, Here here) {
+  check_op(a.dtype() == b.dtype(), op, a.tape(), here, "operands must share a dtype; found {} and {}",
+           to_string(a.dtype()), to_string(b.dtype()));
+  check_op(can_broadcast(a.shape(), b.shape()), op, a.tape(), here, "shapes {} and {} do not broadcast",
+           to_string(a.shape()), to_string(b.shape()));
+  return broadcast_shapes(a.shape(), b.shape());
+}
+
+int axis_of(const char* op, Var x, int axis, Here here) {
+  const int rank = x.shape().rank();
+  check_op(axis >= -rank && axis < rank, op, x.tape(), here, "axis {} is out of range for shape {}", axis,
+           to_string(x.shape()));
+  return x.shape().normalize_axis(axis);
+}
+
+}  // namespace minillm

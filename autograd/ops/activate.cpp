@@ -1,0 +1,79 @@
+// y = act(x), element by element.
+
+#include "autograd/op_support.h"
+#include "core/kernels/activation.h"
+
+#include <numbers>
+
+namespace minillm {
+
+namespace {
+
+template <class T>
+struct ActivateNode final : Node {
+  NodeId x;
+  Activation kind;
+
+  void backward(Tape& tape) override;
+};
+
+template <class T>
+Var activate_fused(Var x, Activation kind, Here here) {
+  Tape& tape = x.tape();
+  auto& node = tape.make<ActivateNode<T>>("activate", {x}, x.shape(), x.dtype(), here);
+  node.x = x.id();
+  node.kind = kind;
+  const T* x_values = x.value().as<T>();
+  T* y = node.value.template as<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      kernels::activate_forward(x_values, y, x.value().numel(), kind);
+      return tape.var(node);
+    }
+  }
+  kernels::activate_forward_reference(x_values, y, x.value().numel(), kind);
+  return tape.var(node);
+}
+
+template <class T>
+void ActivateNode<T>::backward(Tape& tape) {
+  const T* dy = grad.as<T>();
+  const T* x_values = tape.value(x).as<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      const GradientTarget dx = tape.gradient_target(x);
+      kernels::activate_backward(dy, x_values, dx.tensor.as<float>(), value.numel(), kind, dx.fresh);
+      return;
+    }
+  }
+  kernels::activate_backward_reference(dy, x_values, tape.gradient(x).as<T>(), value.numel(), kind);
+}
+
+Var activate_composed(Var x, Activation kind) {
+  switch (kind) {
+    case Activation::relu:
+      // maximum splits the gradient where both are equal: exactly at 0 this slope is 1/2, the fused one's 0.
+      return maximum(x, x.tape().scalar(0, x.dtype()));
+    case Activation::silu: return mul(x, sigmoid(x));
+    case Activation::gelu: {
+      Var cdf = scale(add_scalar(erf(scale(x, 1 / std::numbers::sqrt2)), 1), 0.5);
+      return mul(x, cdf);
+    }
+    case Activation::gelu_tanh: break;
+  }
+  const double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
+  Var cube = mul(x, mul(x, x));
+  Var u = scale(add(x, scale(cube, 0.044715)), root);
+  return mul(x, scale(add_scalar(tanh(u), 1), 0.5));
+}
+
+}  // namespace
+
+Var activate(Var x, Activation kind, Here here) {
+  if (x.tape().composed()) {
+    return activate_composed(x, kind);
+  }
+  return x.dtype() == DType::float64 ? activate_fused<double>(x, kind, here) : activate_fused<float>(x, kind, here);
+}
+
+}  // namespace minillm

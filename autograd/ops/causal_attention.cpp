@@ -1,0 +1,113 @@
+// out = softmax(q k^T / sqrt(head_dim) + causal mask) v, head by head.
+
+#include "autograd/ops/qkv_parts.h"
+#include "core/kernels/attention.h"
+
+#include <cmath>
+
+namespace minillm {
+
+namespace {
+
+template <class T>
+struct CausalAttentionNode final : Node {
+  NodeId qkv;
+  QkvLayout layout;
+  Tensor lse;  // [B, n_heads, T], saved by forward; with `value` all that backward needs
+
+  void backward(Tape& tape) override;
+};
+
+template <class T>
+Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
+  Tape& tape = qkv.tape();
+  const int64_t B = qkv.shape()[0];
+  const int64_t positions = qkv.shape()[1];
+  const Shape shape = {B, positions, layout.n_heads * layout.head_dim};
+  auto& node = tape.make<CausalAttentionNode<T>>("causal_attention", {qkv}, shape, qkv.dtype(), here);
+  node.qkv = qkv.id();
+  node.layout = layout;
+  node.lse = tape.allocate({B, layout.n_heads, positions}, qkv.dtype());
+  const T* qkv_values = qkv.value().as<T>();
+  T* out = node.value.template as<T>();
+  T* lse = node.lse.template as<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      kernels::attention_forward(qkv_values, out, lse, B, positions, layout);
+      return tape.var(node);
+    }
+  }
+  kernels::attention_forward_reference(qkv_values, out, lse, B, positions, layout);
+  return tape.var(node);
+}
+
+template <class T>
+void CausalAttentionNode<T>::backward(Tape& tape) {
+  const Tensor dqkv_sum = tape.gradient(qkv);
+  if (!dqkv_sum) {
+    return;
+  }
+  const int64_t B = value.shape[0];
+  const int64_t positions = value.shape[1];
+  const T* dout = grad.as<T>();
+  const T* qkv_values = tape.value(qkv).as<T>();
+  const T* out = value.as<T>();
+  T* dqkv = dqkv_sum.as<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      kernels::attention_backward(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);
+      return;
+    }
+  }
+  kernels::attention_backward_reference(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);
+}
+
+/// [T, T]: 0 where position u may be seen from t, -1e30 where u > t. Finite, so that every intermediate of the
+/// composition is a number; beside it any score vanishes in rounding, and exp makes it exactly 0.
+Var causal_mask(Tape& tape, int64_t positions, DType dtype) {
+  const Tensor mask = tape.allocate({positions, positions}, dtype);
+  for (int64_t t = 0; t < positions; ++t) {
+    for (int64_t u = 0; u < positions; ++u) {
+      const double value = u <= t ? 0.0 : -1e30;
+      if (dtype == DType::float64) {
+        mask.as<double>()[t * positions + u] = value;
+      } else {
+        mask.as<float>()[t * positions + u] = static_cast<float>(value);
+      }
+    }
+  }
+  return tape.constant(mask);
+}
+
+// The G query heads of one key head are stacked, [G * T, head_dim], so that one product serves them all.
+Var causal_attention_composed(Var qkv, const QkvLayout& layout) {
+  Tape& tape = qkv.tape();
+  const int64_t B = qkv.shape()[0];
+  const int64_t T = qkv.shape()[1];
+  const int64_t G = layout.heads_per_kv();
+  const int64_t H_kv = layout.n_kv_heads;
+  const int64_t head_dim = layout.head_dim;
+  const QkvParts parts = split_qkv(qkv, layout);
+  Var q = reshape(transpose(parts.q, {0, 2, 1, 3}), {B, H_kv, G * T, head_dim});
+  Var k = transpose(parts.k, {0, 2, 1, 3});
+  Var v = transpose(parts.v, {0, 2, 1, 3});
+  Var scores = scale(matmul(q, k, true), 1 / std::sqrt(static_cast<double>(head_dim)));
+  Var masked = add(reshape(scores, {B, layout.n_heads, T, T}), causal_mask(tape, T, qkv.dtype()));
+  Var probabilities = reshape(softmax(masked), {B, H_kv, G * T, T});
+  Var out = reshape(matmul(probabilities, v), {B, layout.n_heads, T, head_dim});
+  return reshape(transpose(out, {0, 2, 1, 3}), {B, T, layout.n_heads * head_dim});
+}
+
+}  // namespace
+
+Var causal_attention(Var qkv, QkvLayout layout, Here here) {
+  Tape& tape = qkv.tape();
+  check_qkv(qkv, layout, "causal_attention", here);
+  if (tape.composed()) {
+    return causal_attention_composed(qkv, layout);
+  }
+  return qkv.dtype() == DType::float64 ? causal_attention_fused<double>(qkv, layout, here)
+                                       : causal_attention_fused<float>(qkv, layout, here);
+}
+
+}  // namespace minillm

@@ -1,0 +1,96 @@
+// y = (x - mean) * rstd * gain + bias, rstd = (variance + eps)^(-1/2), over the last axis.
+
+#include "core/kernels/layernorm.h"
+
+#include "autograd/op_support.h"
+
+namespace minillm {
+
+namespace {
+
+template <class T>
+struct LayernormNode final : Node {
+  NodeId x;
+  NodeId gain;
+  NodeId bias;
+  Tensor mean;  // [R], saved by forward
+  Tensor rstd;  // [R], saved by forward
+
+  void backward(Tape& tape) override;
+};
+
+template <class T>
+Var layernorm_fused(Var x, Var gain, Var bias, double eps, Here here) {
+  Tape& tape = x.tape();
+  const int64_t R = rows_of(x.shape());
+  const int64_t d = x.shape()[-1];
+  auto& node = tape.make<LayernormNode<T>>("layernorm", {x, gain, bias}, x.shape(), x.dtype(), here);
+  node.x = x.id();
+  node.gain = gain.id();
+  node.bias = bias.id();
+  node.mean = tape.allocate({R}, x.dtype());
+  node.rstd = tape.allocate({R}, x.dtype());
+  const T* x_values = x.value().as<T>();
+  const T* w = gain.value().as<T>();
+  const T* b = bias.value().as<T>();
+  T* y = node.value.template as<T>();
+  T* mean = node.mean.template as<T>();
+  T* rstd = node.rstd.template as<T>();
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      kernels::layernorm_forward(x_values, w, b, y, mean, rstd, R, d, eps);
+      return tape.var(node);
+    }
+  }
+  kernels::layernorm_forward_reference(x_values, w, b, y, mean, rstd, R, d, eps);
+  return tape.var(node);
+}
+
+template <class T>
+void LayernormNode<T>::backward(Tape& tape) {
+  const int64_t R = rows_of(value.shape);
+  const int64_t d = value.shape[-1];
+  const Tensor dx_sum = tape.gradient(x);
+  const Tensor dw_sum = tape.gradient(gain);
+  const Tensor db_sum = tape.gradient(bias);
+  const T* dy = grad.as<T>();
+  const T* x_values = tape.value(x).as<T>();
+  const T* w = tape.value(gain).as<T>();
+  T* dx = dx_sum ? dx_sum.as<T>() : nullptr;
+  T* dw = dw_sum ? dw_sum.as<T>() : nullptr;
+  T* db = db_sum ? db_sum.as<T>() : nullptr;
+  if constexpr (std::is_same_v<T, float>) {
+    if (tape.fast()) {
+      const Tensor partial = tape.allocate({kernels::layernorm_partials(R), 2, d}, DType::float32);
+      kernels::layernorm_backward(dy, x_values, w, mean.as<T>(), rstd.as<T>(), dx, dw, db, partial.as<float>(), R, d);
+      return;
+    }
+  }
+  kernels::layernorm_backward_reference(dy, x_values, w, mean.as<T>(), rstd.as<T>(), dx, dw, db, R, d);
+}
+
+Var layernorm_composed(Var x, Var gain, Var bias, double eps) {
+  Var centered = sub(x, mean(x, {-1}));
+  Var variance = mean(mul(centered, centered), {-1});
+  Var rstd = pow(add_scalar(variance, eps), -0.5);
+  return add(mul(mul(centered, rstd), gain), bias);
+}
+
+}  // namespace
+
+Var layernorm(Var x, Var gain, Var bias, double eps, Here here) {
+  Tape& tape = x.tape();
+  check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]} && bias.shape() == gain.shape(), "layernorm",
+           tape, here, "the shapes of gain and bias must be the last axis of x; found x {}, gain {}, bias {}",
+           to_string(x.shape()), to_string(gain.shape()), to_string(bias.shape()));
+  check_op(gain.dtype() == x.dtype() && bias.dtype() == x.dtype(), "layernorm", tape, here,
+           "operands must share a dtype; found x {}, gain {}, bias {}", to_string(x.dtype()), to_string(gain.dtype()),
+           to_string(bias.dtype()));
+  if (tape.composed()) {
+    return layernorm_composed(x, gain, bias, eps);
+  }
+  return x.dtype() == DType::float64 ? layernorm_fused<double>(x, gain, bias, eps, here)
+                                     : layernorm_fused<float>(x, gain, bias, eps, here);
+}
+
+}  // namespace minillm

@@ -1,0 +1,31 @@
+// The same values under another shape: the one op whose result shares storage with its operand.
+
+#include "autograd/op_support.h"
+
+namespace minillm {
+
+namespace {
+
+struct ReshapeNode final : Node {
+  NodeId x;
+
+  void backward(Tape& tape) override;
+};
+
+void ReshapeNode::backward(Tape& tape) {
+  add_to_gradient(tape, x, grad.reshape(tape.value(x).shape));
+}
+
+}  // namespace
+
+Var reshape(Var x, const Shape& shape, Here here) {
+  Tape& tape = x.tape();
+  check_op(shape.numel() == x.shape().numel(), "reshape", tape, here,
+           "the number of elements must stay; found {} ({} elements) to {} ({} elements)", to_string(x.shape()),
+           x.shape().numel(), to_string(shape), shape.numel());
+  auto& node = tape.make_view<ReshapeNode>("reshape", x, x.value().reshape(shape), here);
+  node.x = x.id();
+  return tape.var(node);
+}
+
+}  // namespace minillm

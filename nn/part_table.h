@@ -1,0 +1,48 @@
+#pragma once
+// A table of parts: what a config word stands for. nn keeps one table per kind of part (norm, ffn, residual, mixer); the
+// accepted words, `check` and the ledger read it, so a new part is one file and one line.
+
+#include "core/error.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace minillm {
+
+/// The row named `word`, or nullptr.
+template <class Row>
+const Row* find_part(std::span<const Row> table, std::string_view word) {
+  for (const Row& row : table) {
+    if (word == row.name) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+/// "rmsnorm, layernorm, ..."
+template <class Row>
+std::string part_names(std::span<const Row> table) {
+  std::string names;
+  for (const Row& row : table) {
+    names += names.empty() ? "" : ", ";
+    names += row.name;
+  }
+  return names;
+}
+
+/// The row named `word`; throws an Error naming `key` and the accepted words.
+template <class Row>
+const Row& get_part(std::span<const Row> table, std::string_view key, std::string_view word) {
+  const Row* row = find_part(table, word);
+  if (row == nullptr) {
+    fail_input({.where = std::string(key),
+                .what = "unknown word",
+                .found = "\"" + std::string(word) + "\"",
+                .expected = "one of " + part_names(table)});
+  }
+  return *row;
+}
+
+}  // namespace minillm

@@ -1,0 +1,81 @@
+#include "nn/position.h"
+
+#include "core/kernels/rope.h"
+#include "nn/init.h"
+
+#include <cmath>
+
+namespace minillm {
+
+namespace {
+
+// wave[p, 2i] = sin(p / 10000^(2i/d)), wave[p, 2i+1] = cos of the same angle.
+template <class T>
+void fill_waves(T* waves, int64_t positions, int64_t d) {
+  for (int64_t p = 0; p < positions; ++p) {
+    for (int64_t j = 0; j < d; ++j) {
+      const double exponent = static_cast<double>(j / 2 * 2) / static_cast<double>(d);
+      const double angle = static_cast<double>(p) * std::pow(10000.0, -exponent);
+      waves[p * d + j] = static_cast<T>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+}
+
+}  // namespace
+
+RopeTable::RopeTable(const ModelConfig& config)
+    : positions_(config.max_seq_len),
+      head_dim_(config.head_dim),
+      pairs_(config.position == "rope" ? kernels::rope_pairs(config.head_dim, config.rope_fraction) : 0),
+      theta_(config.rope_theta) {}
+
+void RopeTable::allocate(DType dtype) {
+  if (pairs_ == 0) {
+    return;
+  }
+  cosines_ = Buffer({positions_, pairs_}, dtype);
+  sines_ = Buffer({positions_, pairs_}, dtype);
+  kernels::fill_rope_table(cosines_.tensor(), sines_.tensor(), head_dim_, theta_);
+}
+
+Var RopeTable::rotate(Var qkv, QkvLayout layout) const {
+  if (pairs_ == 0) {
+    return qkv;
+  }
+  const int64_t T = qkv.shape()[1];
+  return rope(qkv, layout, cosines_.tensor().rows(0, T), sines_.tensor().rows(0, T));
+}
+
+PositionEmbedding::PositionEmbedding(const ModelConfig& config, const Scope& scope)
+    : Module(scope),
+      positions_(config.max_seq_len),
+      width_(config.d_model),
+      sinusoidal_(config.position == "sinusoidal") {
+  if (config.position == "learned") {
+    learned_ = &scope.declare("weight", {positions_, width_}, matrix_init());
+  }
+}
+
+void PositionEmbedding::allocate(DType dtype) {
+  if (!sinusoidal_) {
+    return;
+  }
+  waves_ = Buffer({positions_, width_}, dtype);
+  if (dtype == DType::float64) {
+    fill_waves(waves_.tensor().as<double>(), positions_, width_);
+  } else {
+    fill_waves(waves_.tensor().as<float>(), positions_, width_);
+  }
+}
+
+Var PositionEmbedding::add_to(Var x) const {
+  Tape& tape = x.tape();
+  const auto scope = tape.enter(path());
+  const int64_t T = x.shape()[1];
+  if (learned_ != nullptr) {
+    return add(x, slice(tape.parameter(*learned_), 0, 0, T));
+  }
+  return sinusoidal_ ? add(x, tape.constant(waves_.tensor().rows(0, T))) : x;
+}
+
+}  // namespace minillm

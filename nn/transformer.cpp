@@ -1,0 +1,67 @@
+#include "nn/transformer.h"
+
+#include "nn/init.h"
+
+namespace minillm {
+
+Transformer::Transformer(const ModelConfig& config) : Transformer(config, std::make_unique<ParameterStore>()) {}
+
+Transformer::Transformer(const ModelConfig& config, std::unique_ptr<ParameterStore> store)
+    : Module(Scope(*store, "model")),
+      config_(config),
+      store_(std::move(store)),
+      embed_tokens_(store_->declare("model.embed_tokens.weight", {config.vocab_size, config.d_model}, matrix_init())),
+      embed_positions_(config, Scope(*store_, "model.embed_positions")),
+      rope_(config) {
+  const Scope model(*store_, "model");
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    layers_.push_back(std::make_unique<Block>(config, model / fmt::format("layers.{}", layer), rope_));
+  }
+  if (config.final_norm != 0) {
+    norm_ = make_norm(config, model / "norm", config.d_model);
+  }
+  if (!config.tie_embeddings) {
+    lm_head_ = &store_->declare("lm_head.weight", {config.vocab_size, config.d_model}, matrix_init());
+  }
+}
+
+void Transformer::allocate(DType dtype, uint64_t seed, bool with_gradients) {
+  store_->allocate(dtype, with_gradients);
+  store_->initialize(seed);
+  embed_positions_.allocate(dtype);
+  rope_.allocate(dtype);
+}
+
+Var Transformer::forward(Tape& tape, const Batch& batch) const {
+  Var x = hidden(tape, batch.inputs, batch.batch_size);
+  const auto scope = tape.enter("lm_head");
+  return linear_cross_entropy(reshape(x, {batch.tokens(), config_.d_model}), head_weight(tape), batch.targets);
+}
+
+Var Transformer::logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+  Var x = hidden(tape, ids, batch_size);
+  const auto scope = tape.enter("lm_head");
+  return linear(x, head_weight(tape));
+}
+
+Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+  const int64_t T = static_cast<int64_t>(ids.size()) / batch_size;
+  check(batch_size * T == static_cast<int64_t>(ids.size()) && T >= 1 && T <= config_.max_seq_len,
+        "{} token ids in {} sequences do not fit a model of at most {} positions", ids.size(), batch_size,
+        config_.max_seq_len);
+  const auto scope = tape.enter(path());
+  Var x = embedding(tape.parameter(embed_tokens_), ids);
+  x = reshape(x, {batch_size, T, config_.d_model});
+  x = embed_positions_.add_to(x);
+  x = dropout(x, config_.dropout, "model.embed_tokens");
+  for (const auto& layer : layers_) {
+    x = layer->forward(x);
+  }
+  return norm_ != nullptr ? norm_->forward(x) : x;
+}
+
+Var Transformer::head_weight(Tape& tape) const {
+  return tape.parameter(lm_head_ != nullptr ? *lm_head_ : embed_tokens_);
+}
+
+}  // namespace minillm

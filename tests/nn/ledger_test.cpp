@@ -1,0 +1,112 @@
+// Parameter counts against hand calculation.
+
+#include "nn/ledger.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+using namespace minillm;
+
+namespace {
+
+ModelConfig baseline() {
+  ModelConfig config;
+  config.vocab_size = 2048;
+  return config;
+}
+
+int64_t count_of(ModelConfig config) {
+  derive(config, 0, 256);
+  return Transformer(config).parameters().count();
+}
+
+const LedgerGroup& group(const Ledger& ledger, std::string_view name) {
+  for (const LedgerGroup& entry : ledger.groups) {
+    if (entry.name == name) {
+      return entry;
+    }
+  }
+  FAIL("no group " << name);
+  return ledger.groups.front();
+}
+
+}  // namespace
+
+TEST_CASE("the baseline's ledger, line by line") {
+  ModelConfig config = baseline();
+  derive(config, 0, 256);
+  const Ledger ledger = make_ledger(Transformer(config));
+  CHECK(ledger.parameters == 3688704);
+  CHECK(group(ledger, "embed_tokens").parameters == 524288);
+  CHECK(group(ledger, "full_attention").per_unit == 262144);
+  CHECK(group(ledger, "full_attention").derivation == "4*256*256");
+  CHECK(group(ledger, "ffn").per_unit == 528384);
+  CHECK(group(ledger, "ffn").derivation == "3*256*688");
+  CHECK(group(ledger, "ffn").share == doctest::Approx(0.572975).epsilon(1e-6));
+  CHECK(group(ledger, "norms").per_unit == 512);
+  CHECK(ledger.final_norm == 256);
+  CHECK(group(ledger, "norms").parameters == 4 * 512 + 256);
+  CHECK(ledger.classic_estimate == 12 * 4 * 256 * 256 + 2048 * 256);
+  CHECK(ledger.crossover_context == 1032);
+  CHECK(ledger.kv_values_per_token == 2048);
+  // Forward 7,899 kFLOP a token at T = 256 (docs/performance.md), times 3.
+  CHECK(static_cast<double>(ledger.flops_per_token) == doctest::Approx(23.70e6).epsilon(1e-3));
+}
+
+TEST_CASE("counts of the matched variants") {
+  struct Row {
+    const char* what;
+    int64_t expected;
+    std::function<void(ModelConfig&)> change;
+  };
+  const Row rows[] = {
+      {"no residual", 3688704, [](ModelConfig& c) { c.residual = "none"; }},
+      {"LayerNorm", 3691008, [](ModelConfig& c) { c.norm = "layernorm"; }},
+      {"zero-centered", 3688704, [](ModelConfig& c) { c.norm = "zero_centered_rmsnorm"; }},
+      {"Post-LN", 3688448, [](ModelConfig& c) { c.norm_position = "post"; }},
+      {"sublayer output", 3688704, [](ModelConfig& c) { c.norm_position = "sublayer_output"; }},
+      {"QK-Norm", 3688960, [](ModelConfig& c) { c.qk_norm = true; }},
+      {"GELU 1024", 3672320, [](ModelConfig& c) { c.ffn = "gelu", c.d_ff = 1024; }},
+      {"GELU 1032", 3688704, [](ModelConfig& c) { c.ffn = "gelu", c.d_ff = 1032; }},
+      {"ReLU 1032", 3688704, [](ModelConfig& c) { c.ffn = "relu", c.d_ff = 1032; }},
+      {"GEGLU", 3688704, [](ModelConfig& c) { c.ffn = "geglu"; }},
+      {"no FFN, 12 layers", 3673344, [](ModelConfig& c) { c.ffn = "none", c.n_layers = 12; }},
+      {"elementwise gate, 608", 3705088, [](ModelConfig& c) { c.attention_gate = "elementwise", c.d_ff = 608; }},
+      {"GQA 2, 816", 3688704, [](ModelConfig& c) { c.n_kv_heads = 2, c.d_ff = 816; }},
+      {"untied", 4212992, [](ModelConfig& c) { c.tie_embeddings = false; }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    ModelConfig config = baseline();
+    row.change(config);
+    CHECK(count_of(config) == row.expected);
+  }
+}
+
+TEST_CASE("a 15 M Llama-shaped model, tied and untied") {
+  ModelConfig config;
+  config.vocab_size = 32000;
+  config.d_model = 288;
+  config.n_layers = 6;
+  config.n_heads = 6;
+  config.d_ff = 768;
+  CHECK(count_of(config) == 15191712);
+  config.tie_embeddings = false;
+  CHECK(count_of(config) == 24407712);
+}
+
+TEST_CASE("GPT-2's 124 M from its sizes") {
+  ModelConfig config;
+  config.vocab_size = 50257;
+  config.d_model = 768;
+  config.n_layers = 12;
+  config.n_heads = 12;
+  config.d_ff = 3072;
+  config.max_seq_len = 1024;
+  config.position = "learned";
+  config.norm = "layernorm";
+  config.ffn = "gelu_tanh";
+  config.bias = true;
+  CHECK(count_of(config) == 124439808);
+}

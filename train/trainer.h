@@ -1,0 +1,53 @@
+#pragma once
+// The Trainer: one optimizer step, and the state that a checkpoint keeps.
+
+#include "autograd/tape.h"
+#include "data/loader.h"
+#include "nn/transformer.h"
+#include "optim/adamw.h"
+#include "train/gradient_tree.h"
+#include "train/train_config.h"
+
+#include <cstdint>
+
+namespace minillm {
+
+/// What one step did; docs/numbers.md defines each number.
+struct StepResult {
+  int64_t step = 0;      ///< from 0: the loss is the one before update step + 1
+  double loss = 0;       ///< mean nats per counted token over the whole step
+  double grad_norm = 0;  ///< global, before clipping
+  double lr = 0;
+};
+
+class Trainer {
+ public:
+  /// `model` and `data` outlive the trainer. The config's micro_batch_size divides batch_size.
+  Trainer(const Config& config, Transformer& model, const Loader& data);
+
+  /// One optimizer update. When the loss or the gradient norm is not finite nothing is updated and a work Error names
+  /// the step, the tensor and what to try.
+  StepResult step();
+
+  /// Updates done. Everything else a step depends on follows from it and the config: the data's position, the random
+  /// streams, the learning rate.
+  int64_t steps_done() const { return optimizer_.steps(); }
+
+  AdamW& optimizer() { return optimizer_; }
+  const AdamW& optimizer() const { return optimizer_; }
+
+ private:
+  double forward_backward();
+
+  const Config& config_;
+  Transformer& model_;
+  const Loader& data_;
+  AdamW optimizer_;
+  Tape tape_;
+  GradientTree tree_;
+};
+
+/// The tape options that a config's train section asks for.
+TapeOptions tape_options(const TrainConfig& config);
+
+}  // namespace minillm
