@@ -1,8 +1,11 @@
 #pragma once
 // The [optim] section of a config.
 
+#include "core/error.h"
+
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace minillm {
 
@@ -19,5 +22,9 @@ struct OptimConfig {
   double eps = 1e-8;
   double grad_clip = 1.0;           ///< largest global gradient norm; 0 = off
 };
+
+/// What is wrong with a configuration for a run of `steps` updates, each with its key ("optim.lr") as `where`; empty when
+/// nothing is. lr = 0 is allowed: the weights stay as they are.
+std::vector<Problem> problems_of(const OptimConfig& config, int64_t steps);
 
 }  // namespace minillm

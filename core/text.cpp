@@ -1,0 +1,88 @@
+#include "core/text.h"
+
+#include <algorithm>
+
+namespace minillm {
+
+namespace {
+
+char folded(char c) {
+  if (c == '-') {
+    return '_';
+  }
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool begins_with(std::string_view text, std::string_view start) {
+  return start.size() >= 3 && text.size() >= start.size() &&
+         std::equal(start.begin(), start.end(), text.begin(), [](char a, char b) { return folded(a) == folded(b); });
+}
+
+}  // namespace
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  // Three rows of the table D[i][j] = distance of a's first i and b's first j characters.
+  std::vector<size_t> before_last(b.size() + 1);
+  std::vector<size_t> last(b.size() + 1);
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) {
+    row[j] = j;
+  }
+  for (size_t i = 1; i <= a.size(); ++i) {
+    before_last.swap(last);
+    last.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t cost = folded(a[i - 1]) == folded(b[j - 1]) ? 0 : 1;
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + cost});
+      const bool swapped =
+          i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
+      if (swapped) {
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+      }
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string* best = nullptr;
+  size_t best_distance = 0;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    const size_t allowed = std::max<size_t>(1, std::max(word.size(), candidate.size()) / 3);
+    const bool near = distance <= allowed || begins_with(candidate, word) || begins_with(word, candidate);
+    if (near && (best == nullptr || distance < best_distance)) {
+      best = &candidate;
+      best_distance = distance;
+    }
+  }
+  return best == nullptr ? std::string() : *best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string suggestion = nearest(word, candidates);
+  return suggestion.empty() ? suggestion : "did you mean " + suggestion + "?";
+}
+
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (&word != &words.front()) {
+      text += separator;
+    }
+    text += word;
+  }
+  return text;
+}
+
+std::string thousands(int64_t number) {
+  std::string digits = std::to_string(number);
+  const int64_t first_digit = number < 0 ? 1 : 0;
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > first_digit; at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return digits;
+}
+
+}  // namespace minillm

@@ -1,0 +1,30 @@
+#pragma once
+// Words and numbers for messages: the nearest known word to a misspelt one, lists, thousands separators.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace minillm {
+
+/// Number of single-character insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`
+/// (optimal string alignment distance). Letters are compared without regard to case; '-' and '_' are equal.
+size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate nearest to `word`, or "" when none is near enough to be a likely misspelling: the distance must not
+/// exceed a third of the longer word (at least 1), or one must begin with the other (3 characters or more). Ties go to
+/// the earlier candidate.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "did you mean lr?", or "" without a near candidate: ready to be a Problem's hint.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "a, b, c"
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+/// 3688704 -> "3,688,704"
+std::string thousands(int64_t number);
+
+}  // namespace minillm

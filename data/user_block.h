@@ -1,0 +1,49 @@
+#pragma once
+// The first 512 bytes of every HDF5 file we write, readable with `head -c 512`:
+//
+//   minillm-file
+//   bytes 00000000000004711304            the whole file's size
+//   format minillm-tokens 1               name and version
+//   sha256 64 hexadecimal digits          of everything behind this block
+//
+// then blanks and a newline. It is checked before libhdf5 reads a byte: a cut or damaged file ends in one clear
+// message.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace minillm {
+
+/// What a reader needs and a writer makes: "minillm-tokens", the newest version known, and what helps when a file of
+/// this kind is damaged ("run minillm prepare again").
+struct H5Format {
+  std::string name;
+  int version = 1;
+  std::string remedy;
+};
+
+struct UserBlock {
+  static constexpr size_t size = 512;
+
+  std::string format;
+  int version = 0;
+  uint64_t file_bytes = 0;
+  std::string sha256;
+};
+
+/// Exactly UserBlock::size bytes. Throws when the format's name does not fit.
+std::string to_text(const UserBlock& block);
+
+/// The SHA-256 of the bytes of an open file from UserBlock::size to its end; throws a work Error when reading fails.
+std::string hash_behind_user_block(int descriptor, const std::string& path);
+
+/// Reads the block of the file at `path` and compares it with the file: kind, version, length, checksum. Throws an
+/// input Error that says which of these is wrong: missing, not ours (and what it looks like), incomplete, damaged,
+/// newer.
+UserBlock check_user_block(const std::string& path, const H5Format& format);
+
+/// What a file that is not ours seems to be, from its first bytes: "text", "safetensors", "plain HDF5", "zip", ...
+std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes);
+
+}  // namespace minillm

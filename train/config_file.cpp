@@ -1,0 +1,309 @@
+#include "train/config_file.h"
+
+#include "core/text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+// toml++ asserts on malformed input in debug builds, where a parse_error is right.
+#define TOML_HEADER_ONLY 1
+#define TOML_ASSERT(expr) static_cast<void>(0)
+#include <toml++/toml.h>
+
+namespace minillm {
+
+namespace {
+
+ConfigValue value_of(const toml::node& node) {
+  if (const auto* yes = node.as_boolean()) {
+    return {yes->get(), yes->get() ? "true" : "false"};
+  }
+  if (const auto* integer = node.as_integer()) {
+    return {integer->get(), fmt::format("{}", integer->get())};
+  }
+  if (const auto* number = node.as_floating_point()) {
+    const std::string text = fmt::format("{}", number->get());
+    return {number->get(), text.find_first_of(".en") == std::string::npos ? text + ".0" : text};
+  }
+  if (const auto* text = node.as_string()) {
+    return {text->get(), "the string " + toml_quoted(text->get())};
+  }
+  if (node.is_table()) {
+    return {{}, "a table"};
+  }
+  return {{}, node.is_array() ? "an array" : "a date or time"};
+}
+
+struct Entry {
+  std::string name;
+  uint32_t line;
+  const toml::node* node;
+};
+
+/// toml++ keeps tables sorted by name; people read problems by line.
+std::vector<Entry> entries_by_line(const toml::table& table) {
+  std::vector<Entry> entries;
+  for (auto&& [key, node] : table) {
+    entries.push_back({std::string(key.str()), key.source().begin.line, &node});
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.line < b.line; });
+  return entries;
+}
+
+/// Gathers values and problems from the base files, the file and the overrides. Nothing is thrown before the end, so
+/// that all problems are told together, and nothing is returned when there is one.
+class Loader {
+ public:
+  void load_file(const std::filesystem::path& path, const std::string& named_by) {
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(path);
+    if (std::find(open_files_.begin(), open_files_.end(), canonical) != open_files_.end()) {
+      add({.where = named_by, .what = "base files form a cycle", .found = path.string()});
+      return;
+    }
+    std::optional<std::string> text = read(path, named_by);
+    if (!text) {
+      return;
+    }
+    open_files_.push_back(canonical);
+    load_text(*text, path.string(), path.parent_path());
+    open_files_.pop_back();
+  }
+
+  void load_text(std::string_view text, const std::string& source, const std::filesystem::path& folder) {
+    toml::table table;
+    try {
+      table = toml::parse(text, std::string_view(source));
+    } catch (const toml::parse_error& error) {
+      add({.where = fmt::format("{}:{}", source, error.source().begin.line),
+           .what = "not valid TOML",
+           .found = std::string(error.description())});
+      return;
+    }
+    if (const toml::node* base = table.get("base")) {
+      load_base(*base, source, folder);
+    }
+    for (const Entry& entry : entries_by_line(table)) {
+      if (entry.name != "base") {
+        apply_top_level(entry, source);
+      }
+    }
+  }
+
+  void apply_override(const std::string& word) {
+    const std::string where = fmt::format("override {}", word);
+    const size_t equals = word.find('=');
+    const std::string path = word.substr(0, equals);
+    const size_t dot = path.find('.');
+    if (equals == std::string::npos || dot == std::string::npos) {
+      std::string hint = "optim.lr=3e-4, for example";
+      if (const ConfigKey* key = find_key_elsewhere("", path)) {
+        hint = fmt::format("did you mean {}?", key->path());
+      }
+      add({.where = where, .what = "not an override", .expected = "section.key=value", .hint = hint});
+      return;
+    }
+    const std::string section = path.substr(0, dot);
+    const std::string name = path.substr(dot + 1);
+    if (const ConfigKey* key = known_key(section, name, where)) {
+      if (std::optional<ConfigValue> value = override_value(*key, word.substr(equals + 1), where)) {
+        store(*key, *value, where, "command line");
+      }
+    }
+  }
+
+  /// Derives what is absent and compares keys with each other; throws when anything was wrong.
+  LoadedConfig finish(const std::string& stem) {
+    Config& config = loaded_.config;
+    config.run.name = config.run.name.empty() ? stem : config.run.name;
+    config.run.out = config.run.out.empty() ? "runs/" + config.run.name : config.run.out;
+    const bool absent = config.train.micro_batch_size == 0;
+    config.train.micro_batch_size = absent ? config.train.batch_size : config.train.micro_batch_size;
+    if (config.train.batch_size % config.train.micro_batch_size != 0) {
+      add_about({.where = "train.micro_batch_size",
+                 .what = "does not divide train.batch_size",
+                 .found = fmt::format("{}", config.train.micro_batch_size),
+                 .expected = fmt::format("a divisor of {}", config.train.batch_size)},
+                "train.batch_size");
+    }
+    for (const Problem& problem : problems_of(config.optim, config.train.steps)) {
+      add_about(problem, problem.where == "optim.warmup_steps" ? "train.steps" : "");
+    }
+    if (!problems_.empty()) {
+      fail_input({.what = join(problems_, "\n")});
+    }
+    return loaded_;
+  }
+
+ private:
+  void add(const Problem& problem) {
+    std::string line = describe(problem);
+    if (std::find(problems_.begin(), problems_.end(), line) == problems_.end()) {
+      problems_.push_back(std::move(line));
+    }
+  }
+
+  /// A problem about a key's stored value: silent when that key, or the one it is compared with, was not stored.
+  void add_about(Problem problem, const std::string& compared_with) {
+    if (refused_.count(problem.where) > 0 || refused_.count(compared_with) > 0) {
+      return;
+    }
+    const auto origin = loaded_.origins.find(problem.where);
+    problem.where = fmt::format("{}: {}", origin == loaded_.origins.end() ? "default" : origin->second, problem.where);
+    add(problem);
+  }
+
+  std::optional<std::string> read(const std::filesystem::path& path, const std::string& named_by) {
+    const std::string where = named_by.empty() ? path.string() : named_by;
+    const std::string found = named_by.empty() ? "" : path.string();
+    if (std::filesystem::is_directory(path)) {
+      add({.where = where, .what = "a folder, not a config file", .found = found});
+      return std::nullopt;
+    }
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) {
+      const std::string what = named_by.empty() ? "cannot read the config" : "cannot read the base config";
+      add({.where = where, .what = fmt::format("{}: {}", what, system_error_text(errno)), .found = found});
+      return std::nullopt;
+    }
+    return text.str();
+  }
+
+  void load_base(const toml::node& base, const std::string& source, const std::filesystem::path& folder) {
+    const std::string where = fmt::format("{}:{}", source, base.source().begin.line);
+    if (const auto* name = base.as_string()) {
+      load_file(folder / name->get(), where);
+    } else {
+      add({.where = where,
+           .what = "base: wrong type",
+           .found = value_of(base).description,
+           .expected = "the path of another config, relative to this file"});
+    }
+  }
+
+  void apply_top_level(const Entry& entry, const std::string& source) {
+    const std::string& name = entry.name;
+    const toml::node& node = *entry.node;
+    const std::string where = fmt::format("{}:{}", source, entry.line);
+    const std::vector<std::string> sections = section_names();
+    const bool is_section = std::find(sections.begin(), sections.end(), name) != sections.end();
+    const toml::table* table = node.as_table();
+    if (is_section && table != nullptr) {
+      for (const Entry& value : entries_by_line(*table)) {
+        apply(name, value, source);
+      }
+    } else if (is_section) {
+      add({.where = where,
+           .what = fmt::format("{}: wrong type", name),
+           .found = value_of(node).description,
+           .expected = fmt::format("a table, [{}]", name),
+           .hint = name == "run" && node.is_array() ? "[[run]] belongs to a suite: minillm experiment" : ""});
+    } else if (table != nullptr) {
+      const std::string likely = nearest(name, sections);
+      add({.where = where,
+           .what = fmt::format("unknown section [{}]", name),
+           .hint = likely.empty() ? fmt::format("the sections are {}", join(sections))
+                                  : fmt::format("did you mean [{}]?", likely)});
+    } else {
+      add({.where = where, .what = fmt::format("unknown key {}", name), .hint = advice_without_section(name)});
+    }
+  }
+
+  static std::string advice_without_section(const std::string& name) {
+    if (name != "base" && nearest(name, {"base"}) == "base") {
+      return "did you mean base?";
+    }
+    return advice_for_unknown_key("", name);
+  }
+
+  void apply(const std::string& section, const Entry& entry, const std::string& source) {
+    const std::string where = fmt::format("{}:{}", source, entry.line);
+    if (const ConfigKey* key = known_key(section, entry.name, where)) {
+      store(*key, value_of(*entry.node), where, where);
+    }
+  }
+
+  const ConfigKey* known_key(const std::string& section, const std::string& name, const std::string& where) {
+    const ConfigKey* key = find_key(section, name);
+    if (key == nullptr) {
+      const std::vector<std::string> sections = section_names();
+      const bool is_section = std::find(sections.begin(), sections.end(), section) != sections.end();
+      const std::string likely = is_section ? "" : nearest(section, sections);
+      const bool misspelt_section = find_key(likely, name) != nullptr;
+      add({.where = where,
+           .what = fmt::format("unknown key {}.{}", section, name),
+           .hint = misspelt_section ? fmt::format("did you mean {}.{}?", likely, name)
+                                    : advice_for_unknown_key(section, name)});
+    }
+    return key;
+  }
+
+  void store(const ConfigKey& key, const ConfigValue& value, const std::string& where, const std::string& origin) {
+    if (std::optional<Problem> problem = assign(key, loaded_.config, value)) {
+      problem->where = fmt::format("{}: {}", where, key.path());
+      refused_.insert(key.path());
+      add(*problem);
+    } else {
+      loaded_.origins[key.path()] = origin;
+    }
+  }
+
+  /// The value of an override is TOML, or a bare word for a key that holds text: shells eat quotes.
+  std::optional<ConfigValue> override_value(const ConfigKey& key, const std::string& text, const std::string& where) {
+    const bool holds_text = std::holds_alternative<std::string*>(key.field(loaded_.config));
+    const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'');
+    const std::string document = "value = " + (holds_text && !quoted ? toml_quoted(text) : text);
+    try {
+      const toml::table table = toml::parse(std::string_view(document));
+      if (table.size() == 1) {
+        return value_of(*table.get("value"));
+      }
+    } catch (const toml::parse_error&) {
+      if (!holds_text) {
+        return ConfigValue{{}, text.empty() ? "nothing" : "the word " + toml_quoted(text)};
+      }
+    }
+    add({.where = where, .what = "the value is neither a TOML value nor valid UTF-8 text", .found = toml_quoted(text)});
+    return std::nullopt;
+  }
+
+  LoadedConfig loaded_;
+  std::vector<std::string> problems_;
+  std::set<std::string> refused_;
+  std::vector<std::filesystem::path> open_files_;
+};
+
+}  // namespace
+
+LoadedConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  Loader loader;
+  loader.load_file(path, "");
+  for (const std::string& word : overrides) {
+    loader.apply_override(word);
+  }
+  return loader.finish(std::filesystem::path(path).stem().string());
+}
+
+LoadedConfig parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides) {
+  Loader loader;
+  loader.load_text(text, source, std::filesystem::path(source).parent_path());
+  for (const std::string& word : overrides) {
+    loader.apply_override(word);
+  }
+  return loader.finish(std::filesystem::path(source).stem().string());
+}
+
+std::vector<std::string> config_notices(const Config& config) {
+  std::vector<std::string> notices;
+  if (config.optim.lr == 0) {
+    notices.push_back("optim.lr is 0: the weights stay as they are");
+  }
+  return notices;
+}
+
+}  // namespace minillm

@@ -1,0 +1,25 @@
+#pragma once
+// A run's folder: runs/NAME with config.toml, metrics.jsonl, summary.json and checkpoints/.
+
+#include <string>
+#include <string_view>
+
+namespace minillm {
+
+/// Makes the folder with its checkpoints/ inside. An existing run is never overwritten: an input Error that names
+/// --resume, --out and --force, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken). An
+/// empty folder counts as free. Returns where the old run was moved, or "".
+std::string create_run_folder(const std::string& folder, bool force);
+
+/// Throws an input Error unless the folder is a run's: it has a config.toml.
+void check_run_folder(const std::string& folder);
+
+std::string config_path(const std::string& folder);       ///< folder/config.toml
+std::string metrics_path(const std::string& folder);      ///< folder/metrics.jsonl
+std::string summary_path(const std::string& folder);      ///< folder/summary.json
+std::string checkpoints_path(const std::string& folder);  ///< folder/checkpoints
+
+/// Replaces folder/config.toml whole or not at all.
+void write_run_config(const std::string& folder, std::string_view toml);
+
+}  // namespace minillm
