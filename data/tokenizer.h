@@ -1,0 +1,70 @@
+#pragma once
+// Tokenizer: bytes to ids and back. The one that `prepare` trains is SentencePiece BPE (Kudo and Richardson 2018;
+// Sennrich et al. 2016) with byte fallback, made byte-exact by a layer of ours.
+//
+// SentencePiece alone loses text: it maps U+2581 to a blank and invalid UTF-8 to U+FFFD. So we split the bytes at
+// newline, NUL, U+2581 and every byte that is not well-formed UTF-8, emit those as `<0xNN>` ids, and let SentencePiece
+// encode only the spans between (no normalisation, no dummy prefix, blanks kept). Decoding joins the pieces' bytes.
+// Hence decode(encode(x)) == x for any bytes x. Names of special tokens inside text ("</s>") are text like any other.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace minillm {
+
+enum class PieceKind : uint8_t { normal, unknown, control, byte, unused };
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  virtual int32_t vocab_size() const = 0;
+  virtual int32_t unk_id() const = 0;
+  virtual int32_t bos_id() const = 0;  ///< `<s>`, stands before every document
+  virtual int32_t eos_id() const = 0;  ///< `</s>`
+
+  /// Appends the ids of `bytes`; no `<s>` is added. Safe to call from several threads. The parts of a text cut at line
+  /// ends have the same ids as the whole.
+  virtual void encode(std::string_view bytes, std::vector<int32_t>& ids) const = 0;
+  std::vector<int32_t> encode(std::string_view bytes) const;
+
+  /// The bytes an id stands for: nothing for control and unknown ids. A piece may be half a character: see Utf8Stream.
+  virtual std::string_view bytes(int32_t id) const = 0;
+  std::string decode(const std::vector<int32_t>& ids) const;
+
+  virtual std::string piece(int32_t id) const = 0;  ///< the id's name: "<s>", "<0x0A>", U+2581 "the"
+  virtual float score(int32_t id) const = 0;        ///< merges: -rank; else 0
+  virtual PieceKind kind(int32_t id) const = 0;
+
+  /// What load_tokenizer reads: for SentencePiece its model file, which other tools open.
+  virtual const std::string& serialized() const = 0;
+  std::string sha256() const;  ///< of serialized()
+
+ protected:
+  /// Throws an Error unless 0 <= id < vocab_size().
+  void check_id(int32_t id) const;
+};
+
+/// Reads what serialized() gave, or any SentencePiece BPE model with byte pieces. `name` appears in errors.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& serialized, const std::string& name);
+
+struct TokenizerTraining {
+  std::unique_ptr<Tokenizer> tokenizer;
+  int64_t characters = 0;       ///< distinct ones in the text
+  int64_t characters_kept = 0;  ///< the others are left to byte pieces: the vocabulary has no room for them
+};
+
+/// Trains SentencePiece BPE on `text` (as large as memory for it can be: about 10 bytes a byte of text). Ids: 0
+/// `<unk>`, 1 `<s>`, 2 `</s>`, 3..258 bytes, then merges, then characters. At most nine tenths of the room behind the
+/// bytes go to characters, the most frequent first (equal counts: the smaller code point). The same text gives the same
+/// model, byte for byte: one thread, and SentencePiece breaks ties by length and then by the piece itself. Throws an
+/// input Error when the text is too small for the size, with the largest that it can give.
+TokenizerTraining train_tokenizer(std::string_view text, int64_t vocab_size);
+
+/// The smallest vocabulary train_tokenizer accepts: special ids, bytes, one piece.
+inline constexpr int64_t smallest_vocabulary = 3 + 256 + 1;
+
+}  // namespace minillm
