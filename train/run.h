@@ -1,0 +1,39 @@
+#pragma once
+// A run: a config becomes a folder with a trained model. Starts, resumes, evaluates, saves, stops.
+
+#include "train/config_file.h"
+
+#include <string>
+#include <vector>
+
+namespace minillm {
+
+enum class RunEnd {
+  finished,  ///< all steps done, or the time limit reached
+  stopped,   ///< asked to stop; everything is saved
+};
+
+/// `minillm train CONFIG`
+struct StartRequest {
+  LoadedConfig loaded;
+  std::string init;                     ///< weights to start from: a safetensors file or a run; "" = from the seed
+  bool force = false;                   ///< an existing folder is moved aside
+  bool (*stop_requested)() = nullptr;   ///< asked after every step
+};
+RunEnd start_run(const StartRequest& request);
+
+/// `minillm train --resume DIR`: goes on from the newest valid checkpoint, bit for bit; at step 0 when there is none.
+struct ResumeRequest {
+  std::string folder;
+  std::vector<std::string> overrides;   ///< "optim.lr=1e-4"; [model] and the data must stay as they were
+  bool (*stop_requested)() = nullptr;
+};
+RunEnd resume_run(const ResumeRequest& request);
+
+/// Completes a config with what the data says (nullptr: no data) and what its parts derive, and checks all of it.
+/// Throws an Error that lists every problem.
+void complete_config(Config& config, const struct TokenFile* data);
+
+DType dtype_of(const TrainConfig& config);
+
+}  // namespace minillm
