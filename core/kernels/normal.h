@@ -18,8 +18,8 @@ struct Normal {
   float cdf;
 };
 
-/// Measured in tests/autograd/activation_test.cpp: cdf within 1.7e-7, and within 1e-6 of itself above -5; density within
-/// 1e-7. NaN stays NaN.
+/// Measured in tests/autograd/activation_test.cpp: cdf within 1.7e-7, and within 1e-6 of itself above -5; density
+/// within 1e-7. NaN stays NaN.
 inline Normal fast_normal(float x) {
   constexpr float inverse_sqrt_two_pi = 0.398942280F;
   const float z = x < 0.0F ? -x : x;
