@@ -1,0 +1,83 @@
+#include "data/prepare.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+
+namespace minillm {
+
+namespace {
+
+/// 4025033 as "4,025,033", whatever the locale.
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+std::string notes(const PrepareSummary& summary) {
+  std::string text;
+  const auto note = [&](const std::string& line) { text += "note: " + line + "\n"; };
+  if (summary.sampled) {
+    note(fmt::format("the tokenizer learned from a sample of {} bytes of the training text",
+                     grouped(summary.trained_bytes)));
+  }
+  if (summary.characters_kept < summary.characters) {
+    note(fmt::format("the vocabulary holds the {} most frequent of {} characters; the others become byte tokens",
+                     grouped(summary.characters_kept), grouped(summary.characters)));
+  }
+  if (summary.crlf_lines > 0) {
+    note(fmt::format("{} of {} lines end in CR LF; the carriage returns stay in the text{}",
+                     grouped(summary.crlf_lines), grouped(summary.lines),
+                     2 * summary.crlf_lines > summary.lines ? " (tr -d '\\r' removes them)" : ""));
+  }
+  if (summary.bom_files > 0) {
+    note(fmt::format("{} of {} files begin with a byte order mark; its three bytes stay in the text",
+                     grouped(summary.bom_files), grouped(summary.files)));
+  }
+  if (summary.nul_bytes + summary.invalid_bytes > 0) {
+    note(fmt::format("{} NUL bytes and {} bytes that are not UTF-8 are kept as byte tokens", grouped(summary.nul_bytes),
+                     grouped(summary.invalid_bytes)));
+  }
+  if (!summary.cut_at_line_end) {
+    note("there is no line end to cut at: the validation split begins inside a line");
+  }
+  if (summary.windows(256) == 0) {
+    note(fmt::format("the training split is shorter than a window of 256: set data.seq_len to at most {}",
+                     summary.train_tokens - 1));
+  }
+  if (summary.val_tokens < 2) {
+    note("the validation split is empty: such a run cannot be evaluated");
+  }
+  return text;
+}
+
+}  // namespace
+
+double PrepareSummary::bytes_per_token() const {
+  return static_cast<double>(train_bytes + val_bytes) /
+         static_cast<double>(std::max<int64_t>(1, train_tokens + val_tokens));
+}
+
+int64_t PrepareSummary::windows(int64_t seq_len) const {
+  return train_tokens == 0 ? 0 : (train_tokens - 1) / seq_len;
+}
+
+std::string PrepareSummary::to_text() const {
+  std::string text = fmt::format("{}: {} documents from {} files\n", out, grouped(documents), grouped(files));
+  text += fmt::format("  train         {:>14} tokens {:>16} bytes\n", grouped(train_tokens), grouped(train_bytes));
+  text += fmt::format("  val           {:>14} tokens {:>16} bytes\n", grouped(val_tokens), grouped(val_bytes));
+  text += fmt::format("  vocabulary    {:>14} pieces {:>16.3f} bytes per token, {:.2f} % byte tokens\n",
+                      grouped(vocab_size), bytes_per_token(), 100 * byte_share);
+  text += fmt::format("  epoch         {:>14} windows of 256 tokens\n", grouped(windows(256)));
+  if (unigram_loss) {
+    text += fmt::format("  unigram loss  {:>14.4f} nats per token on val: what token frequencies alone reach\n",
+                        *unigram_loss);
+  }
+  return text + notes(*this);
+}
+
+}  // namespace minillm

@@ -1,0 +1,130 @@
+#include "data/token_writer.h"
+
+#include "core/error.h"
+#include "data/token_file.h"
+#include "data/unigram.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace minillm {
+
+namespace {
+
+/// One dataset, its counts, and the streams for both widths, of which one is open.
+struct SplitStream {
+  explicit SplitStream(const char* dataset) : name(dataset) {}
+
+  std::string name;
+  std::unique_ptr<H5Stream<uint16_t>> narrow;
+  std::unique_ptr<H5Stream<uint32_t>> wide;
+  std::vector<int64_t> counts;
+  int64_t tokens = 0;
+
+  void begin(H5Writer& writer, int64_t vocab_size) {
+    counts.assign(static_cast<size_t>(vocab_size), 0);
+    if (vocab_size <= 65536) {
+      narrow = std::make_unique<H5Stream<uint16_t>>(writer, name);
+    } else {
+      wide = std::make_unique<H5Stream<uint32_t>>(writer, name);
+    }
+  }
+
+  void append(const std::vector<int32_t>& ids) {
+    count(ids);
+    if (narrow) {
+      const std::vector<uint16_t> stored(ids.begin(), ids.end());
+      narrow->append(stored.data(), stored.size());
+    } else {
+      const std::vector<uint32_t> stored(ids.begin(), ids.end());
+      wide->append(stored.data(), stored.size());
+    }
+  }
+
+  void count(const std::vector<int32_t>& ids) {
+    for (int32_t id : ids) {
+      if (id < 0 || static_cast<size_t>(id) >= counts.size()) {
+        fail_input({.where = name,
+                    .what = fmt::format("the token at position {} is outside the vocabulary", tokens),
+                    .found = std::to_string(id),
+                    .expected = fmt::format("ids below {}", counts.size())});
+      }
+      ++counts[static_cast<size_t>(id)];
+      ++tokens;
+    }
+  }
+
+  void finish() {
+    if (narrow) {
+      narrow->finish();
+    } else {
+      wide->finish();
+    }
+  }
+};
+
+}  // namespace
+
+struct TokenWriter::State {
+  explicit State(const std::string& path) : writer(path, token_format()) {}
+
+  H5Writer writer;
+  SplitStream splits[2] = {SplitStream("/train"), SplitStream("/val")};
+  int64_t vocab_size = 0;
+
+  SplitStream& of(Split split) { return splits[static_cast<size_t>(split)]; }
+};
+
+TokenWriter::TokenWriter(const std::string& path) : state_(std::make_unique<State>(path)) {}
+TokenWriter::~TokenWriter() = default;
+
+void TokenWriter::begin(int64_t vocab_size) {
+  check(vocab_size >= 1 && vocab_size <= INT32_MAX, "a vocabulary of {} is impossible", vocab_size);
+  state_->vocab_size = vocab_size;
+  for (SplitStream& split : state_->splits) {
+    split.begin(state_->writer, vocab_size);
+  }
+}
+
+void TokenWriter::append(Split split, const std::vector<int32_t>& ids) {
+  state_->of(split).append(ids);
+}
+
+int64_t TokenWriter::tokens(Split split) const {
+  return state_->of(split).tokens;
+}
+
+const std::vector<int64_t>& TokenWriter::counts(Split split) const {
+  return state_->of(split).counts;
+}
+
+double TokenWriter::unigram_loss() const {
+  return minillm::unigram_loss(counts(Split::train), counts(Split::val));
+}
+
+std::string TokenWriter::finish(const std::string& source, const Tokenizer* tokenizer, std::optional<Bytes> bytes) {
+  H5Writer& writer = state_->writer;
+  for (SplitStream& split : state_->splits) {
+    split.finish();
+  }
+  const H5Format format = token_format();
+  writer.set_attribute("/", "format", format.name);
+  writer.set_attribute("/", "version", int64_t{format.version});
+  writer.set_attribute("/", "vocab_size", state_->vocab_size);
+  writer.set_attribute("/", "source", source);
+  writer.set_attribute("/", "tokenizer_sha256", tokenizer == nullptr ? "" : tokenizer->sha256());
+  if (tokenizer != nullptr) {
+    writer.write_bytes("/tokenizer", tokenizer->serialized());
+  }
+  if (bytes) {
+    writer.set_attribute("/", "train_bytes", bytes->train);
+    writer.set_attribute("/", "val_bytes", bytes->val);
+  }
+  const double loss = unigram_loss();
+  if (std::isfinite(loss)) {
+    writer.set_attribute("/", "unigram_loss", loss);
+  }
+  return writer.commit();
+}
+
+}  // namespace minillm
