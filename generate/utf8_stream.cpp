@@ -2,7 +2,7 @@
 
 namespace minillm {
 
-std::string Utf8Stream::feed(std::string_view bytes) {
+std::string CharacterStream::feed(std::string_view bytes) {
   std::string out;
   for (const char byte : bytes) {
     take(static_cast<unsigned char>(byte), out);
@@ -10,7 +10,7 @@ std::string Utf8Stream::feed(std::string_view bytes) {
   return out;
 }
 
-std::string Utf8Stream::flush() {
+std::string CharacterStream::flush() {
   std::string out;
   reject(out);
   return out;
@@ -18,7 +18,7 @@ std::string Utf8Stream::flush() {
 
 // The well-formed sequences are those of Unicode 15, table 3-7. Only the second byte's range depends on the first:
 // it excludes overlong forms (E0, F0), surrogates (ED) and what lies beyond U+10FFFF (F4).
-void Utf8Stream::take(unsigned char byte, std::string& out) {
+void CharacterStream::take(unsigned char byte, std::string& out) {
   if (missing_ > 0 && byte >= low_ && byte <= high_) {
     pending_ += static_cast<char>(byte);
     low_ = 0x80;
@@ -43,7 +43,7 @@ void Utf8Stream::take(unsigned char byte, std::string& out) {
   }
 }
 
-void Utf8Stream::reject(std::string& out) {
+void CharacterStream::reject(std::string& out) {
   if (!pending_.empty()) {
     out += invalid_ == Invalid::replace ? "\xef\xbf\xbd" : pending_;
   }
@@ -52,7 +52,7 @@ void Utf8Stream::reject(std::string& out) {
 }
 
 std::string valid_utf8(std::string_view bytes) {
-  Utf8Stream stream;
+  CharacterStream stream;
   std::string text = stream.feed(bytes);
   return text + stream.flush();
 }

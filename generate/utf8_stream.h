@@ -11,14 +11,14 @@ namespace minillm {
 /// Joined, the pieces and the flushed end equal the bytes fed when these are valid UTF-8, however they were cut. Bytes
 /// that are not UTF-8 become U+FFFD, one for each longest part that could have begun a character (Unicode 15, section
 /// 3.9, "substitution of maximal subparts"; Python's and browsers' rule), or pass as they are.
-class Utf8Stream {
+class CharacterStream {
  public:
   enum class Invalid {
     replace,  ///< for terminals and JSON
     keep      ///< for files: the bytes themselves
   };
 
-  explicit Utf8Stream(Invalid invalid = Invalid::replace) : invalid_(invalid) {}
+  explicit CharacterStream(Invalid invalid = Invalid::replace) : invalid_(invalid) {}
 
   /// The characters that are complete now. At most 3 bytes are held back.
   std::string feed(std::string_view bytes);

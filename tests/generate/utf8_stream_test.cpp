@@ -7,13 +7,13 @@
 #include <vector>
 
 using namespace minillm;
-using Invalid = Utf8Stream::Invalid;
+using Invalid = CharacterStream::Invalid;
 
 namespace {
 
 /// The pieces of a text fed `piece` bytes at a time; the flushed end comes last.
 std::vector<std::string> pieces(const std::string& bytes, size_t piece, Invalid invalid = Invalid::replace) {
-  Utf8Stream stream(invalid);
+  CharacterStream stream(invalid);
   std::vector<std::string> out;
   for (size_t at = 0; at < bytes.size(); at += piece) {
     out.push_back(stream.feed(bytes.substr(at, piece)));
@@ -43,7 +43,7 @@ TEST_CASE("characters of one to four bytes come out whole, and as soon as they a
 }
 
 TEST_CASE("every code point survives byte by byte") {
-  Utf8Stream stream;
+  CharacterStream stream;
   int wrong = 0;
   for (uint32_t code = 0; code <= 0x10ffff; ++code) {
     if (code >= 0xd800 && code <= 0xdfff) {
@@ -110,7 +110,7 @@ TEST_CASE("random bytes: the cut does not matter, the result is valid, at most t
     const std::string whole = valid_utf8(bytes);
     CHECK(valid_utf8(whole) == whole);
     CHECK(joined(pieces(bytes, 1 + random.below(4))) == whole);
-    Utf8Stream keeping(Invalid::keep);
+    CharacterStream keeping(Invalid::keep);
     const std::string shown = keeping.feed(bytes);
     const std::string rest = keeping.flush();
     CHECK(rest.size() <= 3);

@@ -1,0 +1,16 @@
+#pragma once
+// A command is one file in cli/ with one function declared here, and a line in main.cpp's table.
+
+#include "cli/options.h"
+
+namespace minillm::cli {
+
+struct Command {
+  CommandSpec spec;
+  int (*run)(const Arguments& arguments);  ///< returns the exit status; an Error's fault is one too
+};
+
+Command prepare_command();
+Command import_tokens_command();
+
+}  // namespace minillm::cli

@@ -1,0 +1,111 @@
+// minillm: finds the command, runs it, turns errors into one message and an exit status.
+
+#include "cli/command.h"
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "data/h5_version.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+namespace minillm::cli {
+
+namespace {
+
+std::vector<Command> all_commands() {
+  return {prepare_command(), import_tokens_command()};
+}
+
+std::string overview(const std::vector<Command>& commands) {
+  std::string text = "minillm " + version() + ": trains small Transformers from configs\n\nCommands:\n";
+  for (const Command& command : commands) {
+    text += fmt::format("  {:<14} {}\n", command.spec.name, command.spec.summary);
+  }
+  return text +
+         "\nminillm COMMAND --help shows a command's options with an example.\n"
+         "To begin: minillm prepare TEXT.txt --out data.h5\n"
+         "    then: minillm train configs/baseline.toml data.path=data.h5\n"
+         "  or now: minillm train configs/tiny.toml          (a generated corpus, a minute, no files needed)\n";
+}
+
+std::string version_text() {
+  const std::string of_commit = commit().empty() ? "" : " (commit " + commit() + ")";
+  const std::string onednn = onednn_version().empty() ? "none" : onednn_version();
+  return fmt::format("minillm {}{}\ncompiler {}\noneDNN {}\nHDF5 {}\n", version(), of_commit, compiler(), onednn,
+                     hdf5_version());
+}
+
+const Command& find_command(const std::vector<Command>& commands, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    if (command.spec.name == name) {
+      return command;
+    }
+    names.push_back(command.spec.name);
+  }
+  const std::string near = did_you_mean(name, names);
+  fail_input({.where = "minillm",
+              .what = "unknown command " + printable(name),
+              .hint = near.empty() ? "commands are " + join(names) : near});
+}
+
+int run(std::vector<std::string> typed) {
+  const std::vector<Command> commands = all_commands();
+  const std::string first = typed.empty() ? "help" : typed.front();
+  const bool help = first == "help" || first == "--help" || first == "-h";
+  if (help && typed.size() < 2) {
+    std::fputs(overview(commands).c_str(), stdout);
+    return 0;
+  }
+  if (first == "--version") {
+    std::fputs(version_text().c_str(), stdout);
+    return 0;
+  }
+  const Command& command = find_command(commands, help ? typed[1] : first);
+  typed.erase(typed.begin());
+  if (help || asks_for_help(command.spec, typed)) {
+    std::fputs(help_text(command.spec).c_str(), stdout);
+    return 0;
+  }
+  return command.run(parse_arguments(command.spec, typed));
+}
+
+int report(const char* message, int status) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "error: %s\n", message);
+  return status;
+}
+
+/// Results that never reached their file are failed work: a full disk behind `> file` shows only here.
+int flush_results(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return status;
+  }
+  return report(("standard output cannot be written: " + system_error_text(errno)).c_str(), 1);
+}
+
+}  // namespace
+
+int guarded_run(int argc, char** argv) {
+  try {
+    return flush_results(run({argv + std::min(argc, 1), argv + argc}));
+  } catch (const Error& error) {
+    return report(error.what(), static_cast<int>(error.fault()));
+  } catch (const std::bad_alloc&) {
+    return report("out of memory; a smaller train.micro_batch_size, data.seq_len or model needs less", 1);
+  } catch (const std::exception& error) {
+    return report(error.what(), 1);
+  } catch (...) {
+    return report("an unknown failure", 1);
+  }
+}
+
+}  // namespace minillm::cli
+
+int main(int argc, char** argv) {
+  return minillm::cli::guarded_run(argc, argv);
+}
