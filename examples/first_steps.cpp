@@ -25,7 +25,7 @@ int main() {
   AdamW optimizer(store, {.weight_decay = 0});
 
   Tape tape;
-  for (int step = 0; step <= 200; ++step) {
+  for (int step = 0; step <= 400; ++step) {
     tape.clear();
     store.zero_gradients();
     Var x = tape.constant(inputs.tensor());
@@ -35,8 +35,8 @@ int main() {
     Var loss = mean(mul(error, error), {0, 1});
     tape.backward(loss);
     store.finish_gradients();
-    optimizer.step(/*lr=*/0.05);
-    if (step % 50 == 0) {
+    optimizer.step(/*lr=*/0.02);
+    if (step % 100 == 0) {
       std::printf("step %3d  loss %.6f\n", step, loss.item());
     }
   }

@@ -73,9 +73,11 @@ printf '\nThe model goes on from "It is a truth":\n\n'
 cat <<NEXT
 
 What next:
-  $minillm generate $run --prompt "My dear Jane" --temperature 0.8    let it write again
-  $minillm train configs/baseline.toml data.path=$corpus              the reference model, 270 steps
-  $minillm train configs/ablations/no_residual.toml data.path=$corpus what the residual stream is worth
-  $minillm --help                                                     all commands
-  README.md                                                           the map of the code
+  let it write again
+    $minillm generate $run --prompt "My dear Jane" --temperature 0.8
+  train the reference model, 270 steps
+    $minillm train configs/baseline.toml data.path=$corpus
+  see what the residual stream is worth
+    $minillm train configs/ablations/no_residual.toml data.path=$corpus
+  all commands: $minillm --help; the map of the code: README.md
 NEXT

@@ -1,11 +1,19 @@
 """scripts/check_floors finds each planted fault, at its line, and nothing in a clean tree."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_floors"
+sys.dont_write_bytecode = True  # scripts/ stays as it is
+LOADER = importlib.machinery.SourceFileLoader("check_floors", str(SCRIPT))
+CHECK_FLOORS = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_floors", LOADER))
+LOADER.exec_module(CHECK_FLOORS)
 
 HEADER = "#pragma once\n"
 
@@ -17,9 +25,11 @@ def run(files):
             file = pathlib.Path(folder) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        done = subprocess.run([sys.executable, str(SCRIPT), "--root", folder], capture_output=True, text=True,
-                              check=False)
-        return done.returncode, done.stdout
+        out = io.StringIO()
+        with mock.patch.object(sys, "argv", ["check_floors", "--root", folder]):
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                status = CHECK_FLOORS.main()
+        return status, out.getvalue()
 
 
 class CheckFloors(unittest.TestCase):
@@ -67,6 +77,13 @@ class CheckFloors(unittest.TestCase):
         self.assert_finds("train/a.h", HEADER + "#include <toml++/toml.h>\n", 2, "heavy")
         self.assert_finds("nn/a.cpp", "#include <hdf5.h>\n", 1, "belongs to")
         self.assert_clean("formats/a.cpp", "#include <nlohmann/json.hpp>\n")
+
+    def test_private_headers(self):
+        self.assert_finds("nn/a.cpp", '#include "autograd/op_support.h"\n', 1, "private")
+        self.assert_finds("data/a.cpp", '#include "data/h5_support.h"\n', 1, "private")
+        self.assert_clean("autograd/ops/a.cpp", '#include "autograd/op_support.h"\n')
+        self.assert_clean("data/h5_support.h", HEADER + "#include <hdf5.h>\n")
+        self.assert_clean("tests/data/a_test.cpp", '#include "data/h5_support.h"\n#include "support.h"\n')
 
     def test_rules_of_the_source(self):
         self.assert_finds("core/a.cpp", "void f() { assert(true); }\n", 1, "assert")
