@@ -1,5 +1,7 @@
 #include "core/build_info.h"
 
+#include "core/rng.h"
+
 #include <fmt/format.h>
 
 #ifdef MINILLM_ONEDNN
@@ -7,6 +9,22 @@
 #endif
 
 namespace minillm {
+
+namespace {
+
+// Raised with every change that moves a bit of a run's losses or weights.
+constexpr int numerics_revision = 1;
+
+/// What oneDNN dispatches to on this machine, as its own number; 0 without oneDNN.
+int onednn_instruction_set() {
+#ifdef MINILLM_ONEDNN
+  return static_cast<int>(dnnl_get_effective_cpu_isa());
+#else
+  return 0;
+#endif
+}
+
+}  // namespace
 
 std::string version() {
   return MINILLM_VERSION;
@@ -31,6 +49,12 @@ std::string onednn_version() {
 #else
   return "";
 #endif
+}
+
+std::string numerics() {
+  const std::string facts = fmt::format("{} | {} | oneDNN {} isa {} | revision {}", compiler(), MINILLM_FLAGS,
+                                        onednn_version(), onednn_instruction_set(), numerics_revision);
+  return fmt::format("{:016x}", random_key(0, "numerics", facts));
 }
 
 }  // namespace minillm

@@ -12,6 +12,12 @@
 
 namespace minillm {
 
+/// The ids that end a text; -1: none.
+struct EndTokens {
+  int32_t bos = -1;
+  int32_t eos = -1;
+};
+
 struct Generation {
   std::vector<int32_t> tokens;    ///< new ones, the end token not among them
   std::string_view stopped_by;    ///< "end of text", "max-tokens" or "context": why there are no more
@@ -19,10 +25,10 @@ struct Generation {
   double decode_seconds = 0;      ///< the rest
 };
 
-/// Continues `prompt` (ids, `<s>` first) until `<s>`, `</s>`, `max_tokens` new ones or the model's last position.
-/// `on_token` is called with each new token as it is drawn. Throws an Error when the prompt is empty or does not leave
-/// room for one token. Every token runs the whole context again: O(n^2), fine for short samples.
+/// Continues `prompt` (ids, `<s>` first) until an end token, `max_tokens` new ones or the model's last position; the
+/// token drawn at the last position is the last. `on_token` is called with each new token as it is drawn. Throws an
+/// Error when the prompt is empty or longer than the context. Every token runs the whole context again.
 Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
-                    const TapeOptions& options, const std::function<void(int32_t)>& on_token = {});
+                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token = {});
 
 }  // namespace minillm

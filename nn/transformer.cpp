@@ -44,6 +44,14 @@ Var Transformer::logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_
   return linear(x, head_weight(tape));
 }
 
+Var Transformer::next_logits(Tape& tape, std::span<const int32_t> ids) const {
+  Var x = hidden(tape, ids, 1);  // [1, T, d]
+  const int64_t T = x.shape()[1];
+  const auto scope = tape.enter("lm_head");
+  Var last = reshape(slice(x, 1, T - 1, T), {1, config_.d_model});
+  return reshape(linear(last, head_weight(tape)), {config_.vocab_size});
+}
+
 Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
   const int64_t T = static_cast<int64_t>(ids.size()) / batch_size;
   check(batch_size * T == static_cast<int64_t>(ids.size()) && T >= 1 && T <= config_.max_seq_len,

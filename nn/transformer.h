@@ -25,6 +25,9 @@ class Transformer final : public Module {
   /// ids [B, T] row-major -> logits [B, T, V]
   Var logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
 
+  /// ids [T] -> the logits that follow the last of them [V]; the head runs for that position alone.
+  Var next_logits(Tape& tape, std::span<const int32_t> ids) const;
+
   const ModelConfig& config() const { return config_; }
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }

@@ -2,7 +2,7 @@
 // metrics.jsonl: one line a step and one an evaluation, appended and flushed. It never holds a step twice, also across
 // a resume: the checkpoint keeps the file's size, and what was written after it is cut off.
 
-#include "data/file_descriptor.h"
+#include "train/line_log.h"
 
 #include <cstdint>
 #include <limits>
@@ -45,24 +45,18 @@ Metrics read_metrics(const std::string& path);
 /// Appends to a metrics.jsonl.
 class MetricsWriter {
  public:
-  /// Opens or makes the file and keeps at most its first `keep_bytes` (0 for a new run), up to a line end. A file that
-  /// is shorter than `keep_bytes` is kept as it is, with a warning.
+  /// See LineLog.
   MetricsWriter(std::string path, int64_t keep_bytes);
 
-  /// One write() a line. A step that the file holds already is refused; a disk that fills is a work Error and leaves no
-  /// part of the line.
+  /// A step that the file holds already is refused.
   void append(const TrainRecord& record);
   void append(const EvalRecord& record);
 
   /// Flushes to the disk and returns the file's size: what a checkpoint stores.
-  int64_t sync();
+  int64_t sync() { return log_.sync(); }
 
  private:
-  void append_line(const std::string& line);
-
-  std::string path_;
-  FileDescriptor file_;
-  int64_t bytes_ = 0;
+  LineLog log_;
   int64_t last_train_step_ = -1;
   int64_t last_eval_step_ = -1;
 };

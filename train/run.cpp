@@ -5,7 +5,6 @@
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "data/token_file.h"
 #include "formats/safetensors.h"
 #include "train/banner.h"
 #include "train/checkpoint.h"
@@ -82,7 +81,7 @@ Run::Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   if (train.eval_every > 0 && data_.val.size() > 0) {
     validation_.emplace(data_.val, T, "sequential", train.seed, "val");
   }
-  model_.allocate(dtype_of(train), train.seed);
+  model_.allocate(model_dtype(train), train.seed);
   trainer_.emplace(config(), model_, *loader_);
 }
 
@@ -112,7 +111,7 @@ RunEnd Run::execute() {
   const std::string& folder = config().run.out;
   clean_checkpoints(folder);
   metrics_.emplace(metrics_path(folder), metrics_bytes_);
-  samples_.emplace(folder, samples_bytes_, data_);
+  samples_.emplace(samples_path(folder), samples_bytes_, data_);
   log_banner(config(), data_, model_, trainer_->optimizer());
   started_ = Clock::now();
   const int64_t steps = config().train.steps;
@@ -287,10 +286,6 @@ void compare_with_checkpoint(const Config& before, const Config& after, const Ch
 }
 
 }  // namespace
-
-DType dtype_of(const TrainConfig& config) {
-  return config.dtype == "float64" ? DType::float64 : DType::float32;
-}
 
 void complete_config(Config& config, const TokenFile* data) {
   derive(config.model, data != nullptr ? data->vocab_size : 0, config.data.seq_len);

@@ -1,6 +1,7 @@
 #pragma once
 // A run: a config becomes a folder with a trained model. Starts, resumes, evaluates, saves, stops.
 
+#include "data/token_file.h"
 #include "train/config_file.h"
 
 #include <string>
@@ -32,8 +33,6 @@ RunEnd resume_run(const ResumeRequest& request);
 
 /// Completes a config with what the data says (nullptr: no data) and what its parts derive, and checks all of it.
 /// Throws an Error that lists every problem.
-void complete_config(Config& config, const struct TokenFile* data);
-
-DType dtype_of(const TrainConfig& config);
+void complete_config(Config& config, const TokenFile* data);
 
 }  // namespace minillm

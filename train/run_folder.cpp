@@ -82,6 +82,10 @@ std::string metrics_path(const std::string& folder) {
   return without_slash(folder) + "/metrics.jsonl";
 }
 
+std::string samples_path(const std::string& folder) {
+  return without_slash(folder) + "/samples.jsonl";
+}
+
 std::string summary_path(const std::string& folder) {
   return without_slash(folder) + "/summary.json";
 }

@@ -16,6 +16,7 @@ void check_run_folder(const std::string& folder);
 
 std::string config_path(const std::string& folder);       ///< folder/config.toml
 std::string metrics_path(const std::string& folder);      ///< folder/metrics.jsonl
+std::string samples_path(const std::string& folder);      ///< folder/samples.jsonl
 std::string summary_path(const std::string& folder);      ///< folder/summary.json
 std::string checkpoints_path(const std::string& folder);  ///< folder/checkpoints
 

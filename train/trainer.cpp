@@ -32,6 +32,10 @@ TapeOptions tape_options(const TrainConfig& config) {
           .ops = config.ops == "composed" ? Ops::composed : Ops::fused};
 }
 
+DType model_dtype(const TrainConfig& config) {
+  return config.dtype == "float64" ? DType::float64 : DType::float32;
+}
+
 Trainer::Trainer(const Config& config, Transformer& model, const Loader& data)
     : config_(config),
       model_(model),

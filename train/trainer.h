@@ -50,4 +50,7 @@ class Trainer {
 /// The tape options that a config's train section asks for.
 TapeOptions tape_options(const TrainConfig& config);
 
+/// The element type of weights, gradients and activations.
+DType model_dtype(const TrainConfig& config);
+
 }  // namespace minillm

@@ -1,0 +1,65 @@
+#include "generate/generator.h"
+
+#include <chrono>
+
+namespace minillm {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// The next token after `context`, drawn from the logits of its last position.
+int32_t next_token(const Transformer& model, Tape& tape, std::span<const int32_t> context, Sampler& sampler) {
+  tape.clear();
+  const Tensor logits = model.next_logits(tape, context).value();
+  const int64_t V = logits.numel();
+  return logits.dtype == DType::float64 ? sampler.next(logits.as<double>(), V) : sampler.next(logits.as<float>(), V);
+}
+
+}  // namespace
+
+Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
+                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token) {
+  const int64_t limit = model.config().max_seq_len;
+  const int64_t prompt_size = static_cast<int64_t>(prompt.size());
+  if (prompt_size == 0 || prompt_size > limit) {
+    fail_input({.where = "--prompt",
+                .what = "does not fit the model's context",
+                .found = fmt::format("{} tokens, <s> among them", prompt_size),
+                .expected = fmt::format("1 to {} (model.max_seq_len)", limit)});
+  }
+  options.record = false;
+  options.training = false;
+  Tape tape(options);
+  std::vector<int32_t> context(prompt.begin(), prompt.end());
+  Generation result;
+  result.stopped_by = "max-tokens";
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point first_done = begin;
+  for (int64_t drawn = 0; drawn < max_tokens; ++drawn) {
+    if (static_cast<int64_t>(context.size()) > limit) {
+      result.stopped_by = "context";
+      break;
+    }
+    const int32_t token = next_token(model, tape, context, sampler);
+    first_done = drawn == 0 ? Clock::now() : first_done;
+    if (token == end.bos || token == end.eos) {
+      result.stopped_by = "end of text";
+      break;
+    }
+    context.push_back(token);
+    result.tokens.push_back(token);
+    if (on_token) {
+      on_token(token);
+    }
+  }
+  result.prefill_seconds = seconds_between(begin, first_done);
+  result.decode_seconds = seconds_between(first_done, Clock::now());
+  return result;
+}
+
+}  // namespace minillm

@@ -1,0 +1,106 @@
+#include "train/banner.h"
+
+#include "core/build_info.h"
+#include "core/log.h"
+#include "core/parallel.h"
+#include "core/terminal.h"
+#include "core/text.h"
+#include "data/loader.h"
+#include "nn/ledger.h"
+#include "train/metrics.h"
+#include "train/run_folder.h"
+
+#include <cmath>
+#include <fstream>
+#include <string>
+
+namespace minillm {
+
+namespace {
+
+/// "model name" of the first processor, or "VmHWM": the value behind the colon of a /proc file's line.
+std::string proc_value(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    const size_t colon = line.find(':');
+    if (line.starts_with(key) && colon != std::string::npos) {
+      const size_t begin = line.find_first_not_of(" \t", colon + 1);
+      return begin == std::string::npos ? "" : line.substr(begin);
+    }
+  }
+  return "";
+}
+
+int64_t peak_memory_bytes() {
+  const std::string kilobytes = proc_value("/proc/self/status", "VmHWM");
+  return kilobytes.empty() ? 0 : std::stoll(kilobytes) * 1024;
+}
+
+std::string parameter_table(const Transformer& model) {
+  const Ledger ledger = make_ledger(model);
+  Table table({"part", "parameters", "share"});
+  for (const LedgerGroup& group : ledger.groups) {
+    table.add_row({std::string(group.name), thousands(group.parameters), fmt::format("{:.1f} %", 100 * group.share)});
+  }
+  table.add_rule();
+  table.add_row({"all", thousands(ledger.parameters), "100 %"});
+  return table.text();
+}
+
+std::string text_or_unknown(double value) {
+  return std::isnan(value) ? "unknown" : fmt::format("{:.4f}", value);
+}
+
+}  // namespace
+
+void log_banner(const Config& config, const TokenFile& data, const Transformer& model, const AdamW& optimizer) {
+  const std::string onednn = onednn_version().empty() ? "without oneDNN" : "oneDNN " + onednn_version();
+  log_info("minillm {}, {}, {} of {} usable cores, {} kernels, {} ops", version(), onednn,
+           num_threads() == 1 ? "1 thread" : fmt::format("{} threads", num_threads()), usable_cores(),
+           config.train.dtype == "float64" ? "reference" : config.train.kernels, config.train.ops);
+  const int64_t T = config.data.seq_len;
+  log_info("data {}: {} training tokens ({} windows of {}), {} validation tokens, vocabulary {}", data.path,
+           thousands(data.train.size()), thousands(window_count(data.train, T)), T, thousands(data.val.size()),
+           thousands(data.vocab_size));
+  log_info("{}", parameter_table(model));
+  for (const ParameterGroup& group : optimizer.groups()) {
+    log_info("{}", to_string(group));
+  }
+  const double uniform = std::log(static_cast<double>(config.model.vocab_size));
+  log_info("expected first loss ln {} = {:.4f}; unigram loss {}", config.model.vocab_size, uniform,
+           text_or_unknown(data.unigram_loss.value_or(std::nan(""))));
+}
+
+void log_end(const Config& config, const Summary& summary, std::string_view reason) {
+  const Metrics metrics = read_metrics(metrics_path(config.run.out));
+  Series training{.name = "train", .x = {}, .y = {}};
+  Series validation{.name = "val", .x = {}, .y = {}};
+  for (const TrainRecord& record : metrics.train) {
+    training.x.push_back(static_cast<double>(record.step));
+    training.y.push_back(record.loss);
+  }
+  for (const EvalRecord& record : metrics.evaluations) {
+    validation.x.push_back(static_cast<double>(record.step));
+    validation.y.push_back(record.val_loss);
+  }
+  log_info("{}", curve({training, validation}, {.braille = terminal_is_utf8()}));
+  log_info("{}: {} steps in {}, {} tokens/s (median), final val_loss {}, best {}{}{}", reason, summary.steps,
+           duration_text(summary.seconds),
+           std::isnan(summary.tokens_per_s) ? "-" : thousands(std::llround(summary.tokens_per_s)),
+           text_or_unknown(summary.final_val_loss), text_or_unknown(summary.best_val_loss),
+           summary.diverged ? ", diverged" : "", summary.stalled ? ", stalled at the unigram loss" : "");
+  const bool complete = summary.steps >= config.train.steps;
+  log_info("in {}; next: minillm {} {}", config.run.out, complete ? "generate" : "train --resume", config.run.out);
+}
+
+void complete_summary(Summary& summary) {
+  summary.version = version();
+  summary.commit = commit();
+  summary.numerics = numerics();
+  summary.threads = num_threads();
+  summary.cpu = proc_value("/proc/cpuinfo", "model name");
+  summary.peak_memory_bytes = peak_memory_bytes();
+}
+
+}  // namespace minillm

@@ -1,0 +1,39 @@
+#include "train/samples.h"
+
+#include "core/log.h"
+#include "generate/generator.h"
+#include "generate/utf8_stream.h"
+#include "train/trainer.h"
+
+#include <nlohmann/json.hpp>
+
+namespace minillm {
+
+namespace {
+
+constexpr int64_t sample_tokens = 64;
+
+}  // namespace
+
+SampleWriter::SampleWriter(std::string path, int64_t keep_bytes, const TokenFile& data)
+    : log_(std::move(path), keep_bytes) {
+  if (!data.tokenizer.empty()) {
+    tokenizer_ = load_tokenizer(data.tokenizer, data.path);
+  }
+}
+
+void SampleWriter::write(int64_t updates, const Transformer& model, const Config& config) {
+  if (tokenizer_ == nullptr) {
+    return;
+  }
+  Sampler sampler({}, config.train.seed);
+  const int32_t prompt[] = {tokenizer_->bos_id()};
+  const EndTokens end = {tokenizer_->bos_id(), tokenizer_->eos_id()};
+  const Generation generation =
+      generate(model, prompt, sample_tokens, sampler, end, tape_options(config.train));
+  const std::string text = valid_utf8(tokenizer_->decode(generation.tokens));
+  log_.append(nlohmann::json({{"step", updates}, {"text", text}}).dump());
+  log_info("sample: {}", text);
+}
+
+}  // namespace minillm
