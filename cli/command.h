@@ -12,5 +12,10 @@ struct Command {
 
 Command prepare_command();
 Command import_tokens_command();
+Command train_command();
+Command eval_command();
+Command check_command();
+Command generate_command();
+Command gradcheck_command();
 
 }  // namespace minillm::cli

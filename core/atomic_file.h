@@ -1,14 +1,38 @@
 #pragma once
-// Small files that are replaced whole or not at all.
+// A file that appears whole or not at all: written beside its name, flushed to the disk, then renamed.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace minillm {
 
-/// Writes `<path>.tmp.<pid>` beside the target, flushes it to the disk and renames it over `path`: whoever looks sees
-/// the old file or the new one. Throws an input Error when the folder cannot be written, a work Error when the disk
-/// fails; nothing is left behind then.
+/// Writes `<path>.tmp.<pid>` and renames it to `path` in `commit`. Without a commit (an error in between) the temporary
+/// file is removed and what stood at `path` is untouched.
+/// Errors name the path: input when the place is wrong (no such folder, not writable), work when the disk fills.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+
+  /// fsync, close, rename, fsync of the folder. A file that stood there keeps its permissions.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* action, int error_number) const;
+
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+  size_t written_ = 0;
+};
+
+/// A whole small file in one call.
 void write_file_atomically(const std::string& path, std::string_view contents);
 
 }  // namespace minillm

@@ -1,0 +1,152 @@
+// minillm check: validates a config, and shows what it means: every setting, the ledger, memory. Reads no data unless
+// the config leaves the vocabulary to it.
+
+#include "cli/command.h"
+#include "cli/json_object.h"
+#include "core/terminal.h"
+#include "core/text.h"
+#include "nn/ledger.h"
+#include "nn/match.h"
+#include "train/run.h"
+#include "train/trainer.h"
+
+#include <cstdio>
+#include <filesystem>
+
+namespace minillm::cli {
+
+namespace {
+
+LoadedConfig load(const Arguments& arguments) {
+  LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
+  const std::string& path = loaded.config.data.path;
+  const bool has_data = path == "synthetic" || (!path.empty() && std::filesystem::exists(path));
+  if (loaded.config.model.vocab_size == 0 && has_data) {
+    const TokenFile data = open_data(path);
+    complete_config(loaded.config, &data);
+  } else {
+    complete_config(loaded.config, nullptr);
+  }
+  return loaded;
+}
+
+/// Weights, gradients and AdamW's two moments, one value each.
+int64_t state_bytes(const Config& config, const Ledger& ledger) {
+  return 4 * ledger.parameters * static_cast<int64_t>(size_of(model_dtype(config.train)));
+}
+
+std::string ledger_text(const Ledger& ledger) {
+  Table table({"part", "parameters", "share", "per unit", "units", "per unit from shapes"});
+  for (const LedgerGroup& group : ledger.groups) {
+    std::string derivation = group.derivation;
+    if (group.name == "norms" && ledger.final_norm > 0) {
+      derivation += fmt::format(", + {} final", ledger.final_norm);
+    }
+    table.add_row({std::string(group.name), thousands(group.parameters), fmt::format("{:.2f} %", 100 * group.share),
+                   thousands(group.per_unit), thousands(group.units), derivation});
+  }
+  table.add_rule();
+  table.add_row({"all", thousands(ledger.parameters), "100 %"});
+  return table.text() + fmt::format("shares are of {}; classic estimate 12 L d^2 + V d = {}, off by {}\n",
+                                    ledger_denominator, thousands(ledger.classic_estimate), thousands(ledger.gap()));
+}
+
+JsonObject group_json(const LedgerGroup& group) {
+  JsonObject json;
+  json.add("name", group.name);
+  json.add("parameters", group.parameters);
+  json.add("per_unit", group.per_unit);
+  json.add("units", group.units);
+  json.add("share", group.share);
+  json.add("of", ledger_denominator);
+  return json;
+}
+
+JsonObject config_json(const Config& config) {
+  JsonObject all;
+  for (const std::string& section : section_names()) {
+    JsonObject json;
+    for (const ConfigKey& key : config_keys()) {
+      if (key.section == section) {
+        const std::string text = toml_text(key, config);
+        json.add_raw(key.name, text.empty() ? "null" : text);
+      }
+    }
+    all.add(section, json);
+  }
+  return all;
+}
+
+void print_json(const Config& config, const Ledger& ledger) {
+  std::vector<JsonObject> groups;
+  for (const LedgerGroup& group : ledger.groups) {
+    groups.push_back(group_json(group));
+  }
+  const int64_t value_bytes = static_cast<int64_t>(size_of(model_dtype(config.train)));
+  JsonObject json;
+  json.add("config", config_json(config));
+  json.add("parameters", ledger.parameters);
+  json.add("active_parameters", ledger.parameters);
+  json.add("text_parameters", ledger.parameters);
+  json.add("buffers", int64_t{0});
+  json.add("file_elements", ledger.parameters);
+  json.add("groups", groups);
+  json.add("classic_estimate", ledger.classic_estimate);
+  json.add("gap", ledger.gap());
+  json.add("flops_per_token", ledger.flops_per_token);
+  json.add("crossover_context", ledger.crossover_context);
+  json.add("kv_bytes_per_token", ledger.kv_values_per_token * value_bytes);
+  json.add("training_bytes", state_bytes(config, ledger));
+  json.add("memory_bytes", state_bytes(config, ledger));
+  json.add_null("seconds_per_step");
+  json.add("lints", std::vector<JsonObject>{});
+  std::printf("%s\n", json.text().c_str());
+}
+
+void print_text(const LoadedConfig& loaded, const Ledger& ledger) {
+  fmt::print("{}\n{}", to_toml(loaded.config, loaded.origins), ledger_text(ledger));
+  fmt::print("weights, gradients and optimizer take {} in {}; training costs {:.2f} MFLOP a token at {} positions\n",
+             bytes_text(static_cast<double>(state_bytes(loaded.config, ledger))), loaded.config.train.dtype,
+             static_cast<double>(ledger.flops_per_token) / 1e6, loaded.config.model.max_seq_len);
+  for (const std::string& notice : config_notices(loaded.config)) {
+    fmt::print("note: {}\n", notice);
+  }
+}
+
+int run(const Arguments& arguments) {
+  LoadedConfig loaded = load(arguments);
+  if (arguments.given("match")) {
+    const WidthMatch match = match_parameters(loaded.config.model, arguments.integer("match", 1));
+    loaded.config.model.d_ff = match.d_ff;
+    loaded.origins["model.d_ff"] = "--match";
+    if (!arguments.given("json")) {
+      fmt::print("model.d_ff = {} gives {} parameters, {:+} ({:+.3f} %)\n\n", match.d_ff, thousands(match.parameters),
+                 match.difference, match.percent);
+    }
+  }
+  const Ledger ledger = make_ledger(Transformer(loaded.config.model));
+  if (arguments.given("json")) {
+    print_json(loaded.config, ledger);
+  } else {
+    print_text(loaded, ledger);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command check_command() {
+  return {{.name = "check",
+           .words = "CONFIG.toml",
+           .summary = "validates a config; shows every setting, the parameter ledger and memory",
+           .min_words = 1,
+           .max_words = 1,
+           .overrides = true,
+           .options = {{"match", "N", "", "solve for the d_ff that gives N parameters"},
+                       {"json", "", "", "one JSON object on standard output"}},
+           .examples = {"minillm check configs/baseline.toml",
+                        "minillm check configs/baseline.toml model.n_kv_heads=2 --match 3688704"}},
+          run};
+}
+
+}  // namespace minillm::cli

@@ -1,0 +1,62 @@
+// minillm eval: the loss of a trained model on held-out text.
+
+#include "cli/command.h"
+#include "cli/json_object.h"
+#include "core/parallel.h"
+#include "core/text.h"
+#include "train/evaluate.h"
+#include "train/loaded_run.h"
+#include "train/trainer.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace minillm::cli {
+
+namespace {
+
+int run(const Arguments& arguments) {
+  set_num_threads(usable_cores());
+  const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
+  const TokenFile data = open_data(arguments.given("data") ? arguments.text("data") : run.config.data.path);
+  check_same_tokenizer(run, data);
+  const int64_t T = run.config.data.seq_len;
+  const Loader windows(data.val, T, "sequential", 0, "val");
+  const int64_t count = arguments.given("tokens") ? arguments.integer("tokens", T) / T : windows.windows();
+  const Evaluation result =
+      evaluate(*run.model, windows, count, run.config.train.micro_batch_size, tape_options(run.config.train));
+  const double bits = bits_per_byte(result.loss, data.val.size(), data.val_bytes.value_or(0));
+  if (arguments.given("json")) {
+    JsonObject json;
+    json.add("val_loss", result.loss);
+    json.add("bits_per_byte", bits);
+    json.add("tokens", result.tokens);
+    json.add("step", run.step);
+    json.add("checkpoint", run.checkpoint);
+    std::printf("%s\n", json.text().c_str());
+    return 0;
+  }
+  fmt::print("{} after {} steps on {}\n", run.checkpoint, thousands(run.step), data.path);
+  fmt::print("val_loss       {:.6f} nats per token (perplexity {:.2f})\n", result.loss, std::exp(result.loss));
+  fmt::print("bits_per_byte  {}\n", std::isnan(bits) ? "unknown: the data has no byte counts" : fmt::format("{:.6f}", bits));
+  fmt::print("tokens         {} in {} windows of {}\n", thousands(result.tokens), thousands(result.windows), T);
+  return 0;
+}
+
+}  // namespace
+
+Command eval_command() {
+  return {{.name = "eval",
+           .words = "RUN",
+           .summary = "validation loss and bits per byte of a trained model",
+           .min_words = 1,
+           .max_words = 1,
+           .options = {{"data", "FILE", "", "another data file than the run's, made with the same tokenizer"},
+                       {"tokens", "N", "", "read the first N tokens of /val (default: all)"},
+                       {"checkpoint", "best|last|N", "last", "which checkpoint"},
+                       {"json", "", "", "one JSON object on standard output"}},
+           .examples = {"minillm eval runs/baseline --checkpoint best"}},
+          run};
+}
+
+}  // namespace minillm::cli

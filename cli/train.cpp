@@ -1,0 +1,73 @@
+// minillm train: a training run, new or resumed.
+
+#include "cli/command.h"
+#include "cli/signals.h"
+#include "train/config_keys.h"
+#include "train/run.h"
+
+namespace minillm::cli {
+
+namespace {
+
+/// --out and --threads are short for keys of the config.
+std::vector<std::string> overrides_of(const Arguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides();
+  if (arguments.given("out")) {
+    overrides.push_back("run.out=" + toml_quoted(arguments.text("out")));
+  }
+  if (arguments.given("threads")) {
+    overrides.push_back(fmt::format("train.threads={}", arguments.integer("threads", 0, 4096)));
+  }
+  return overrides;
+}
+
+RunEnd start_or_resume(const Arguments& arguments) {
+  if (arguments.given("resume")) {
+    for (const char* option : {"init", "force", "out"}) {
+      if (arguments.given(option)) {
+        fail_input({.where = fmt::format("--{}", option), .what = "does not go with --resume",
+                    .hint = "a resumed run keeps its folder and its weights"});
+      }
+    }
+    if (!arguments.words().empty()) {
+      fail_input({.where = "train", .what = "a resumed run brings its own config", .found = arguments.words().front(),
+                  .hint = "leave the config out; section.key=value changes a setting"});
+    }
+    return resume_run({arguments.text("resume"), overrides_of(arguments), stop_requested});
+  }
+  if (arguments.words().empty()) {
+    fail_input({.where = "train", .what = "a config is missing", .expected = "CONFIG.toml or --resume DIR",
+                .hint = "minillm train configs/tiny.toml"});
+  }
+  StartRequest request;
+  request.loaded = load_config(arguments.words().front(), overrides_of(arguments));
+  request.init = arguments.text("init");
+  request.force = arguments.given("force");
+  request.stop_requested = stop_requested;
+  return start_run(request);
+}
+
+int run(const Arguments& arguments) {
+  install_signal_handlers();
+  return start_or_resume(arguments) == RunEnd::stopped ? stopped_by_signal : 0;
+}
+
+}  // namespace
+
+Command train_command() {
+  return {{.name = "train",
+           .words = "CONFIG.toml",
+           .summary = "a training run; --resume DIR goes on with one",
+           .max_words = 1,
+           .overrides = true,
+           .options = {{"resume", "DIR", "", "go on from DIR's newest valid checkpoint, bit for bit"},
+                       {"out", "DIR", "", "the run's folder (run.out; default runs/<config's name>)"},
+                       {"init", "W.safetensors|RUN", "", "weights to start from; the run begins at step 0"},
+                       {"threads", "N", "", "threads (train.threads; 0 = the usable cores)"},
+                       {"force", "", "", "move an existing run to DIR.old instead of refusing"}},
+           .examples = {"minillm train configs/baseline.toml data.path=corpora/austen.h5 optim.lr=3e-3",
+                        "minillm train --resume runs/baseline train.steps=500"}},
+          run};
+}
+
+}  // namespace minillm::cli
