@@ -1,0 +1,163 @@
+#include "core/kernels/gemm.h"
+#include "core/parallel.h"
+#include "core/rng.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using namespace minillm;
+using namespace minillm::kernels;
+
+namespace {
+
+std::vector<float> random_values(int64_t count, uint64_t seed) {
+  RandomStream stream(random_key(seed, "gemm"));
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) {
+    value = static_cast<float>(2 * stream.uniform() - 1);
+  }
+  return values;
+}
+
+struct Case {
+  int64_t M;
+  int64_t N;
+  int64_t K;
+  bool transpose_a;
+  bool transpose_b;
+  int64_t padding;  // of each leading dimension
+};
+
+struct Problem {
+  explicit Problem(const Case& c)
+      : a_ld((c.transpose_a ? c.M : c.K) + c.padding),
+        b_ld((c.transpose_b ? c.K : c.N) + c.padding),
+        c_ld(c.N + c.padding),
+        a(random_values((c.transpose_a ? c.K : c.M) * a_ld, 1)),
+        b(random_values((c.transpose_b ? c.N : c.K) * b_ld, 2)),
+        start(random_values(c.M * c_ld, 3)),
+        A{a.data(), a_ld, c.transpose_a},
+        B{b.data(), b_ld, c.transpose_b} {}
+
+  int64_t a_ld;
+  int64_t b_ld;
+  int64_t c_ld;
+  std::vector<float> a;
+  std::vector<float> b;
+  std::vector<float> start;
+  Operand<float> A;
+  Operand<float> B;
+};
+
+double at(const Operand<float>& X, int64_t row, int64_t column) {
+  return static_cast<double>(X.transposed ? X.data[column * X.ld + row] : X.data[row * X.ld + column]);
+}
+
+/// The definition, an element at a time in double.
+double element(const Problem& p, const Case& c, int64_t m, int64_t n, double beta) {
+  double sum = beta == 0 ? 0 : static_cast<double>(p.start[static_cast<size_t>(m * p.c_ld + n)]);
+  for (int64_t k = 0; k < c.K; ++k) {
+    sum += at(p.A, m, k) * at(p.B, k, n);
+  }
+  return sum;
+}
+
+void check_product(const Problem& p, const Case& c, const std::vector<float>& got, double beta) {
+  double worst = 0;
+  for (int64_t m = 0; m < c.M; ++m) {
+    for (int64_t n = 0; n < c.N; ++n) {
+      const double difference =
+          static_cast<double>(got[static_cast<size_t>(m * p.c_ld + n)]) - element(p, c, m, n, beta);
+      worst = std::isnan(difference) ? HUGE_VAL : std::max(worst, std::abs(difference));
+    }
+    for (int64_t pad = c.N; pad < p.c_ld; ++pad) {
+      const size_t i = static_cast<size_t>(m * p.c_ld + pad);
+      CHECK(got[i] == p.start[i]);  // between rows nothing is written
+    }
+  }
+  CHECK(worst < 2e-6 * std::sqrt(static_cast<double>(c.K) + 1));
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& [M, N, K] : std::vector<std::array<int64_t, 3>>{
+           {1, 1, 1}, {1, 5, 3}, {7, 1, 9}, {3, 4, 0}, {64, 64, 64}, {128, 128, 16}, {129, 130, 65}, {300, 17, 33}}) {
+    for (int flags = 0; flags < 4; ++flags) {
+      all.push_back({M, N, K, (flags & 1) != 0, (flags & 2) != 0, flags == 1 || flags == 2 ? 3 : 0});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("gemm, fast and reference, gives the product for every shape, transposition and beta") {
+  for (const Case& c : cases()) {
+    for (double beta : {0.0, 1.0}) {
+      CAPTURE(c.M);
+      CAPTURE(c.N);
+      CAPTURE(c.K);
+      CAPTURE(c.transpose_a);
+      CAPTURE(c.transpose_b);
+      CAPTURE(beta);
+      const Problem p(c);
+      std::vector<float> fast = p.start;
+      if (beta == 0) {  // whatever was there must not show
+        for (int64_t i = 0; i < c.M * c.N; ++i) {
+          fast[static_cast<size_t>(i / c.N * p.c_ld + i % c.N)] = std::numeric_limits<float>::quiet_NaN();
+        }
+      }
+      std::vector<float> reference = fast;
+      gemm(p.A, p.B, {fast.data(), p.c_ld}, c.M, c.N, c.K, beta);
+      gemm_reference(p.A, p.B, {reference.data(), p.c_ld}, c.M, c.N, c.K, beta);
+      check_product(p, c, fast, beta);
+      check_product(p, c, reference, beta);
+    }
+  }
+}
+
+TEST_CASE("gemm gives the same bits for 1, 2, 3 and 4 threads") {
+  for (const Case& c : {Case{300, 260, 700, false, true, 0}, Case{256, 256, 1024, true, false, 0},
+                        Case{1, 2048, 256, false, true, 0}}) {
+    const Problem p(c);
+    std::vector<float> first;
+    for (int threads : {1, 2, 3, 4}) {
+      CAPTURE(threads);
+      set_num_threads(threads);
+      std::vector<float> got = p.start;
+      gemm(p.A, p.B, {got.data(), p.c_ld}, c.M, c.N, c.K, 1.0);
+      if (first.empty()) {
+        first = got;
+      }
+      CHECK(got == first);
+    }
+  }
+  set_num_threads(2);
+}
+
+TEST_CASE("gemm_batched multiplies each pair; stride 0 uses one operand for all") {
+  constexpr int64_t count = 5;
+  constexpr int64_t M = 130;
+  constexpr int64_t N = 9;
+  constexpr int64_t K = 17;
+  const std::vector<float> a = random_values(count * M * K, 1);
+  const std::vector<float> b = random_values(count * K * N, 2);
+  for (int64_t b_stride : {int64_t{0}, K * N}) {
+    std::vector<float> got(static_cast<size_t>(count * M * N));
+    std::vector<float> want = got;
+    gemm_batched({a.data(), K, false}, {b.data(), N, false}, {got.data(), N}, M, N, K, 0.0, count,
+                 {M * K, b_stride, M * N});
+    double worst = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      gemm_reference<float>({a.data() + i * M * K, K, false}, {b.data() + i * b_stride, N, false},
+                            {want.data() + i * M * N, N}, M, N, K, 0.0);
+    }
+    for (size_t i = 0; i < want.size(); ++i) {
+      worst = std::max(worst, static_cast<double>(std::abs(got[i] - want[i])));
+    }
+    CHECK(worst < 1e-5);
+  }
+}
