@@ -77,7 +77,7 @@ int run(std::vector<std::string> typed) {
 
 int report(const char* message, int status) {
   std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", message);
+  std::fprintf(stderr, "error: %s\n", without_controls(message).c_str());
   return status;
 }
 

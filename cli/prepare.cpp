@@ -41,7 +41,7 @@ Command prepare_command() {
                        {"vocab", "N", "2048", "size of the vocabulary"},
                        {"val", "SHARE", "0.1", "share of the text that is held out, from its end"},
                        {"tokenizer", "FILE", "", "a SentencePiece model, or a data file whose tokenizer is reused"},
-                       {"separator", "LINE", "", "a line that parts documents inside a file; \"\" = blank lines"}},
+                       {"separator", "LINE", "", "a line that parts documents inside a file; \"\" = blank lines", true}},
            .required = {"out"},
            .examples = {"minillm prepare corpora/austen --vocab 2048 --out corpora/austen.h5"}},
           run};

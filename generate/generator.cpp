@@ -22,8 +22,7 @@ int32_t next_token(const Transformer& model, Tape& tape, std::span<const int32_t
 
 }  // namespace
 
-Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
-                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token) {
+void check_prompt(const Transformer& model, std::span<const int32_t> prompt) {
   const int64_t limit = model.config().max_seq_len;
   const int64_t prompt_size = static_cast<int64_t>(prompt.size());
   if (prompt_size == 0 || prompt_size > limit) {
@@ -32,6 +31,12 @@ Generation generate(const Transformer& model, std::span<const int32_t> prompt, i
                 .found = fmt::format("{} tokens, <s> among them", prompt_size),
                 .expected = fmt::format("1 to {} (model.max_seq_len)", limit)});
   }
+}
+
+Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
+                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token) {
+  check_prompt(model, prompt);
+  const int64_t limit = model.config().max_seq_len;
   options.record = false;
   options.training = false;
   Tape tape(options);

@@ -25,6 +25,9 @@ struct Generation {
   double decode_seconds = 0;      ///< the rest
 };
 
+/// Throws an input Error when the prompt is empty or longer than the model's context, with both numbers.
+void check_prompt(const Transformer& model, std::span<const int32_t> prompt);
+
 /// Continues `prompt` (ids, `<s>` first) until an end token, `max_tokens` new ones or the model's last position; the
 /// token drawn at the last position is the last. `on_token` is called with each new token as it is drawn. Throws an
 /// Error when the prompt is empty or longer than the context. Every token runs the whole context again.
