@@ -24,9 +24,9 @@ struct CommandSpec {
   size_t min_words = 0;
   size_t max_words = 0;
   bool overrides = false;  ///< plain words section.key=value are settings, not words
-  std::vector<OptionSpec> options;
-  std::vector<std::string> required;  ///< names of options that must be given
-  std::vector<std::string> examples;  ///< complete command lines
+  std::vector<OptionSpec> options = {};
+  std::vector<std::string> required = {};  ///< names of options that must be given
+  std::vector<std::string> examples = {};  ///< complete command lines
 };
 
 /// What was typed, or the options' fallbacks. Asking for an option that the spec does not have is an error of the
