@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +15,13 @@
 
 namespace minillm::test {
 
+inline std::filesystem::path unused_path() {
+  static int made = 0;
+  return std::filesystem::temp_directory_path() / fmt::format("minillm_cli_{}_{}", ::getpid(), made++);
+}
+
 struct TemporaryFolder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("minillm_cli_" + std::to_string(::getpid()));
+  std::filesystem::path path = unused_path();
   TemporaryFolder() { std::filesystem::create_directories(path); }
   ~TemporaryFolder() { std::filesystem::remove_all(path); }
   std::string operator/(const std::string& name) const { return (path / name).string(); }
