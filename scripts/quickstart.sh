@@ -27,8 +27,8 @@ This will
   2. build minillm in build/release
   3. get the novels of Jane Austen, 4 MB, from a Debian package, into corpora/
   4. turn them into tokens: $corpus
-  5. train the model of configs/quickstart.toml, some minutes, into $run
-  6. show the curve and let the model write
+  5. train the model of configs/quickstart.toml, some minutes, into $run, and show the curve
+  6. let the model write
 PLAN
 
 say "packages"
@@ -66,9 +66,7 @@ else
   "$minillm" train configs/quickstart.toml
 fi
 
-say "what the model learned"
-scripts/show_curve "$run"
-printf '\nThe model goes on from "It is a truth":\n\n'
+say "what the model learned: it goes on from \"It is a truth\""
 "$minillm" generate "$run" --prompt "It is a truth" --temperature 0.8 --max-tokens 120 --seed 1
 cat <<NEXT
 
