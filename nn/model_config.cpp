@@ -73,8 +73,8 @@ std::string nearest_divisors(int64_t whole, int64_t near) {
 
 void check_at_least_one(Problems& problems, std::string_view key, int64_t value) {
   if (value < 1) {
-    problems.push_back({.where = std::string(key), .what = "is too small", .found = std::to_string(value),
-                        .expected = "at least 1"});
+    problems.push_back(
+        {.where = std::string(key), .what = "is too small", .found = std::to_string(value), .expected = "at least 1"});
   }
 }
 
@@ -111,11 +111,15 @@ void check_heads(Problems& problems, ModelConfig& config) {
 
 void check_numbers(Problems& problems, const ModelConfig& config) {
   if (config.vocab_size == 0) {
-    problems.push_back({.where = "model.vocab_size", .what = "is not set, and there is no data to take it from",
+    problems.push_back({.where = "model.vocab_size",
+                        .what = "is not set, and there is no data to take it from",
                         .hint = "set it, or data.path to a file of `minillm prepare`"});
   } else if (config.vocab_size < 2) {
-    problems.push_back({.where = "model.vocab_size", .what = "is too small", .found = std::to_string(config.vocab_size),
-                        .expected = "at least 2", .hint = "leave it out to take the data's"});
+    problems.push_back({.where = "model.vocab_size",
+                        .what = "is too small",
+                        .found = std::to_string(config.vocab_size),
+                        .expected = "at least 2",
+                        .hint = "leave it out to take the data's"});
   }
   check_at_least_one(problems, "model.d_model", config.d_model);
   check_at_least_one(problems, "model.n_layers", config.n_layers);
@@ -125,21 +129,29 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
     check_at_least_one(problems, "model.d_ff", config.d_ff);
   }
   if (!(config.dropout >= 0 && config.dropout < 1)) {
-    problems.push_back({.where = "model.dropout", .what = "is not a probability below 1",
-                        .found = fmt::format("{}", config.dropout), .expected = "0 <= dropout < 1"});
+    problems.push_back({.where = "model.dropout",
+                        .what = "is not a probability below 1",
+                        .found = fmt::format("{}", config.dropout),
+                        .expected = "0 <= dropout < 1"});
   }
   const bool norm_is_known = find_part(norm_kinds(), config.norm) != nullptr;  // else there is no default to speak of
   if (norm_is_known && (!(config.norm_eps > 0) || !std::isfinite(config.norm_eps))) {
-    problems.push_back({.where = "model.norm_eps", .what = "is not a positive number",
-                        .found = fmt::format("{}", config.norm_eps), .expected = "e.g. 1e-6"});
+    problems.push_back({.where = "model.norm_eps",
+                        .what = "is not a positive number",
+                        .found = fmt::format("{}", config.norm_eps),
+                        .expected = "e.g. 1e-6"});
   }
   if (!(config.rope_theta > 0) || !std::isfinite(config.rope_theta)) {
-    problems.push_back({.where = "model.rope_theta", .what = "is not a positive number",
-                        .found = fmt::format("{}", config.rope_theta), .expected = "e.g. 10000"});
+    problems.push_back({.where = "model.rope_theta",
+                        .what = "is not a positive number",
+                        .found = fmt::format("{}", config.rope_theta),
+                        .expected = "e.g. 10000"});
   }
   if (!(config.rope_fraction > 0 && config.rope_fraction <= 1)) {
-    problems.push_back({.where = "model.rope_fraction", .what = "is not a share of the head",
-                        .found = fmt::format("{}", config.rope_fraction), .expected = "0 < rope_fraction <= 1"});
+    problems.push_back({.where = "model.rope_fraction",
+                        .what = "is not a share of the head",
+                        .found = fmt::format("{}", config.rope_fraction),
+                        .expected = "0 < rope_fraction <= 1"});
   }
 }
 
@@ -189,18 +201,23 @@ std::vector<Problem> derive_and_check(ModelConfig& config, int64_t data_vocab_si
   check_heads(problems, config);
   check_countable(problems, config);
   if (config.vocab_size >= 2 && config.vocab_size < data_vocab_size) {
-    problems.push_back({.where = "model.vocab_size", .what = "is smaller than the data's vocabulary",
+    problems.push_back({.where = "model.vocab_size",
+                        .what = "is smaller than the data's vocabulary",
                         .found = std::to_string(config.vocab_size),
                         .expected = fmt::format("at least {}", data_vocab_size),
                         .hint = "leave it out to take the data's"});
   }
   if (config.max_seq_len >= 1 && config.max_seq_len < seq_len) {
-    problems.push_back({.where = "model.max_seq_len", .what = "is smaller than data.seq_len",
-                        .found = std::to_string(config.max_seq_len), .expected = fmt::format("at least {}", seq_len)});
+    problems.push_back({.where = "model.max_seq_len",
+                        .what = "is smaller than data.seq_len",
+                        .found = std::to_string(config.max_seq_len),
+                        .expected = fmt::format("at least {}", seq_len)});
   }
   if (!config.causal) {
-    problems.push_back({.where = "model.causal", .what = "a model that sees the next token cannot learn to predict it",
-                        .found = "false", .expected = "true with data.objective = \"next\""});
+    problems.push_back({.where = "model.causal",
+                        .what = "a model that sees the next token cannot learn to predict it",
+                        .found = "false",
+                        .expected = "true with data.objective = \"next\""});
   }
   return problems;
 }
