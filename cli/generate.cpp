@@ -62,6 +62,7 @@ int run(const Arguments& arguments) {
   }
   std::vector<int32_t> prompt = {run.tokenizer->bos_id()};
   run.tokenizer->encode(arguments.text("prompt"), prompt);
+  check_prompt(*run.model, prompt);  // before the prompt is printed
   const EndTokens end = {run.tokenizer->bos_id(), run.tokenizer->eos_id()};
   Sampler sampler(options, seed);
   const bool json = arguments.given("json");
