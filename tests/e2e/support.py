@@ -2,7 +2,9 @@
 
 A test file is run as  <name>_test.py PROGRAM CHECKPOINT_DIGEST [unittest's arguments]  and ends with support.main().
 """
+import hashlib
 import json
+import math
 import os
 import pathlib
 import re
@@ -69,7 +71,8 @@ class Case(unittest.TestCase):
     @staticmethod
     def end_process(process):
         process.kill()
-        process.communicate()
+        process.wait()
+        process.stderr.close()
 
     def refused(self, *arguments, status=2, **options):
         """The message of a run that must be refused; it is one line, and nothing is on standard output."""
