@@ -19,16 +19,16 @@ struct GradcheckTensor {
 /// The worst entry or direction of one tensor.
 struct GradcheckResult {
   std::string name;
-  double error = 0;     ///< |a - n| / max(1e-3 * scale, |a|, |n|), scale = the tensor's largest |gradient|
+  double error = 0;  ///< |a - n| / max(1e-3 * scale, |a|, |n|), scale = the tensor's largest |gradient|
   double analytic = 0;
   double numeric = 0;
-  int64_t index = -1;   ///< the element, or -1 for a random direction
+  int64_t index = -1;  ///< the element, or -1 for a random direction
 };
 
 struct GradcheckOptions {
-  double step = 1e-5;     ///< h = step * max(1, |x|)
-  int directions = 3;     ///< random directions a tensor
-  int entries = 8;        ///< single elements a tensor
+  double step = 1e-5;  ///< h = step * max(1, |x|)
+  int directions = 3;  ///< random directions a tensor
+  int entries = 8;     ///< single elements a tensor
   uint64_t seed = 1;
 };
 

@@ -24,15 +24,15 @@ struct Here {
   Here(const char* call_file = __builtin_FILE(), int call_line = __builtin_LINE()) : file(call_file), line(call_line) {}
 };
 
-/// A value with the way to its inputs' gradients. Nodes live in the tape's arena and are never destroyed one by one, so a
-/// derived struct holds plain data only: Tensors, numbers, NodeIds.
+/// A value with the way to its inputs' gradients. Nodes live in the tape's arena and are never destroyed one by one, so
+/// a derived struct holds plain data only: Tensors, numbers, NodeIds.
 struct Node {
   const char* op = "";     ///< a literal: "softmax"
   const char* scope = "";  ///< interned by the tape: "model.layers.3.self_attn"
   Here here;               ///< where the op was called
   NodeId id = -1;
-  bool needs_grad = false;         ///< some input leads to a parameter or variable, and the tape records
-  std::span<NodeId> inputs;        ///< in the order of the op's arguments
+  bool needs_grad = false;   ///< some input leads to a parameter or variable, and the tape records
+  std::span<NodeId> inputs;  ///< in the order of the op's arguments
   Tensor value;
   Tensor grad;                     ///< empty until the first accumulation
   Parameter* parameter = nullptr;  ///< set on a parameter's leaf: `grad` is then the parameter's own

@@ -1,5 +1,6 @@
 #pragma once
-// What op implementations share: error context and the sum that undoes broadcasting. Included by autograd/ops/*.cpp only.
+// What op implementations share: error context and the sum that undoes broadcasting. Included by autograd/ops/*.cpp
+// only.
 
 #include "autograd/ops.h"
 #include "core/error.h"

@@ -1,8 +1,8 @@
 #pragma once
-// Every differentiable operation, a line and a shape line each. An op checks its operands, appends one node and computes
-// the value at once. Shapes: B batch, T positions, d width, V vocabulary, R = B*T rows; [..] is any leading shape.
-// Unless said otherwise operands share one dtype (float32 or float64), and wrong operands throw an Error that names the
-// op, both shapes, the scope and the call.
+// Every differentiable operation, a line and a shape line each. An op checks its operands, appends one node and
+// computes the value at once. Shapes: B batch, T positions, d width, V vocabulary, R = B*T rows; [..] is any leading
+// shape. Unless said otherwise operands share one dtype (float32 or float64), and wrong operands throw an Error that
+// names the op, both shapes, the scope and the call.
 
 #include "autograd/tape.h"
 #include "core/kernels/activation.h"
@@ -21,9 +21,9 @@ Var div(Var a, Var b, Here here = {});      // a / b
 Var maximum(Var a, Var b, Here here = {});  // max(a, b); where equal, half of the gradient to each
 
 // --- elementwise, one operand ---
-Var scale(Var x, double factor, Here here = {});       // factor * x
+Var scale(Var x, double factor, Here here = {});        // factor * x
 Var add_scalar(Var x, double summand, Here here = {});  // x + summand
-Var pow(Var x, double exponent, Here here = {});       // x ^ exponent
+Var pow(Var x, double exponent, Here here = {});        // x ^ exponent
 Var exp(Var x, Here here = {});
 Var log(Var x, Here here = {});
 Var sqrt(Var x, Here here = {});
@@ -34,17 +34,17 @@ Var erf(Var x, Here here = {});
 // --- reductions; the reduced axes stay with extent 1 ---
 Var sum(Var x, std::vector<int> axes, Here here = {});
 Var mean(Var x, std::vector<int> axes, Here here = {});
-Var max(Var x, int axis, Here here = {});      // where several are largest, the first gets the gradient
-Var sum_all(Var x, Here here = {});            // [..] -> []
-Var softmax(Var x, Here here = {});            // over the last axis
-Var log_softmax(Var x, Here here = {});        // over the last axis, shifted by the maximum
+Var max(Var x, int axis, Here here = {});  // where several are largest, the first gets the gradient
+Var sum_all(Var x, Here here = {});        // [..] -> []
+Var softmax(Var x, Here here = {});        // over the last axis
+Var log_softmax(Var x, Here here = {});    // over the last axis, shifted by the maximum
 
 // --- shape ---
-Var reshape(Var x, const Shape& shape, Here here = {});                      // shares storage
-Var transpose(Var x, std::vector<int> order, Here here = {});                // axis i of the result is axis order[i] of x
-Var slice(Var x, int axis, int64_t begin, int64_t end, Here here = {});      // [begin, end) along axis
+Var reshape(Var x, const Shape& shape, Here here = {});                  // shares storage
+Var transpose(Var x, std::vector<int> order, Here here = {});            // axis i of the result is axis order[i] of x
+Var slice(Var x, int axis, int64_t begin, int64_t end, Here here = {});  // [begin, end) along axis
 Var concat(std::span<const Var> parts, int axis, Here here = {});
-Var gather(Var x, std::span<const int32_t> index, Here here = {});           // [R, V], one column a row -> [R]
+Var gather(Var x, std::span<const int32_t> index, Here here = {});  // [R, V], one column a row -> [R]
 
 // --- products ---
 /// a [.., M, K], b [.., K, N] -> [.., M, N]; transpose_b reads b as [.., N, K]. Leading axes are equal, or b has none.
@@ -55,8 +55,8 @@ Var linear(Var x, Var weight, Var bias = {}, Here here = {});
 // --- fused; under Ops::composed each is built from the primitives above ---
 /// table [V, d], ids in [0, V) -> [ids.size(), d]
 Var embedding(Var table, std::span<const int32_t> ids, Here here = {});
-/// Keeps an element with probability 1 - p and divides it by 1 - p; the identity when p = 0 or the tape is not training.
-/// The draws are those of (tape.random_key(), stream), element by element.
+/// Keeps an element with probability 1 - p and divides it by 1 - p; the identity when p = 0 or the tape is not
+/// training. The draws are those of (tape.random_key(), stream), element by element.
 Var dropout(Var x, double p, std::string_view stream, Here here = {});
 /// x [.., d], gain [d] -> [.., d]; gain_offset 1 for the zero-centered form.
 Var rmsnorm(Var x, Var gain, double eps, double gain_offset = 0, Here here = {});
@@ -70,7 +70,8 @@ Var qk_norm(Var qkv, Var q_gain, Var k_gain, QkvLayout layout, double eps, doubl
 /// Rotates the first 2 * pairs elements of every query and key slice, half-split pairs: qkv [B, T, width];
 /// cosines, sines [T, pairs], constants of qkv's dtype -> [B, T, width]
 Var rope(Var qkv, QkvLayout layout, const Tensor& cosines, const Tensor& sines, Here here = {});
-/// softmax(q k^T / sqrt(head_dim) + causal mask) v: qkv [B, T, width] -> [B, T, n_heads * head_dim]; no [T, T] is stored.
+/// softmax(q k^T / sqrt(head_dim) + causal mask) v: qkv [B, T, width] -> [B, T, n_heads * head_dim]; no [T, T] is
+/// stored.
 Var causal_attention(Var qkv, QkvLayout layout, Here here = {});
 /// attended [B, T, n_heads * head_dim] * sigmoid(the gate slices of qkv): a gated layout's elementwise output gate.
 Var attention_gate(Var attended, Var qkv, QkvLayout layout, Here here = {});

@@ -22,8 +22,8 @@ struct Init {
   static Init constant(double value) { return {Kind::constant, value}; }
 };
 
-/// Rows of a parameter that have a name of their own outside: q, k and v are three tensors in a checkpoint and one matrix
-/// in memory.
+/// Rows of a parameter that have a name of their own outside: q, k and v are three tensors in a checkpoint and one
+/// matrix in memory.
 struct NamedRows {
   std::string name;  ///< "model.layers.0.self_attn.q_proj.weight"
   int64_t rows = 0;
@@ -39,7 +39,7 @@ struct Parameter {
   int64_t offset = 0;             ///< of its first element in the flat buffers, set by `allocate`
   Tensor value;
   Tensor grad;
-  bool grad_is_fresh = true;      ///< no gradient was added since zero_gradients: the first addition may overwrite
+  bool grad_is_fresh = true;  ///< no gradient was added since zero_gradients: the first addition may overwrite
 
   int64_t numel() const { return shape.numel(); }
 };
@@ -62,8 +62,8 @@ class ParameterStore {
   Parameter& declare(std::string name, Shape shape, Init init);
   Parameter& declare_decayed(std::string name, Shape shape, Init init, bool decay);
 
-  /// Declares one matrix [sum of rows, columns] (columns > 0) or one vector [sum of rows] (columns = 0) whose row ranges
-  /// carry the names.
+  /// Declares one matrix [sum of rows, columns] (columns > 0) or one vector [sum of rows] (columns = 0) whose row
+  /// ranges carry the names.
   Parameter& declare_merged(std::string name, std::vector<NamedRows> slices, int64_t columns);
 
   /// Takes the memory (zero-filled) and hands out the views. Gradients only when `with_gradients`.

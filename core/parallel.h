@@ -1,6 +1,6 @@
 #pragma once
-// Threads. Work is cut into chunks by shape alone, each chunk is done by one thread, and what chunks produce is combined
-// in chunk order: results are the same bits for any number of threads.
+// Threads. Work is cut into chunks by shape alone, each chunk is done by one thread, and what chunks produce is
+// combined in chunk order: results are the same bits for any number of threads.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +24,8 @@ void flush_denormals();
 
 /// Calls body(begin, end) for [0, count) cut into chunks of `chunk` (the last one shorter), in parallel.
 /// body must not throw: check arguments before. With several threads the body always runs inside an active team, also
-/// when there is one chunk: oneDNN called from it then stays on its thread (outside a team it would start threads of its
-/// own and split sums by their number).
+/// when there is one chunk: oneDNN called from it then stays on its thread (outside a team it would start threads of
+/// its own and split sums by their number).
 template <class Body>
 void parallel_for(int64_t count, int64_t chunk, Body body) {
   const int64_t chunks = (count + chunk - 1) / chunk;

@@ -19,11 +19,17 @@ size_t size_of(DType dtype);
 template <class T>
 constexpr DType dtype_of();
 template <>
-constexpr DType dtype_of<float>() { return DType::float32; }
+constexpr DType dtype_of<float>() {
+  return DType::float32;
+}
 template <>
-constexpr DType dtype_of<double>() { return DType::float64; }
+constexpr DType dtype_of<double>() {
+  return DType::float64;
+}
 template <>
-constexpr DType dtype_of<int32_t>() { return DType::int32; }
+constexpr DType dtype_of<int32_t>() {
+  return DType::int32;
+}
 
 /// Pointer, shape, dtype. Copying copies the view, never the values; storage belongs to a tape's arena, a parameter
 /// store or a Buffer. A default-made Tensor is empty: `if (tensor)` is false.

@@ -20,9 +20,9 @@ class GatedFfn final : public Sublayer {
 
   Var forward(Var x) const override {
     const auto scope = x.tape().enter(path());
-    Var gate_up = gate_up_.forward(x);                        // [B, T, 2 d_ff]
-    Var hidden = gated_activation(gate_up, activation_);      // [B, T, d_ff]
-    return down_.forward(hidden);                             // [B, T, d]
+    Var gate_up = gate_up_.forward(x);                    // [B, T, 2 d_ff]
+    Var hidden = gated_activation(gate_up, activation_);  // [B, T, d_ff]
+    return down_.forward(hidden);                         // [B, T, d]
   }
 
  private:
@@ -58,14 +58,10 @@ std::unique_ptr<Sublayer> make(const FfnKind& kind, const ModelConfig& config, c
 }
 
 constexpr FfnKind table[] = {
-    {"swiglu", make<GatedFfn>, Activation::silu, 3},
-    {"geglu", make<GatedFfn>, Activation::gelu, 3},
-    {"reglu", make<GatedFfn>, Activation::relu, 3},
-    {"gelu", make<PlainFfn>, Activation::gelu, 2},
-    {"gelu_tanh", make<PlainFfn>, Activation::gelu_tanh, 2},
-    {"relu", make<PlainFfn>, Activation::relu, 2},
-    {"silu", make<PlainFfn>, Activation::silu, 2},
-    {"none", nullptr, Activation::relu, 0},
+    {"swiglu", make<GatedFfn>, Activation::silu, 3},         {"geglu", make<GatedFfn>, Activation::gelu, 3},
+    {"reglu", make<GatedFfn>, Activation::relu, 3},          {"gelu", make<PlainFfn>, Activation::gelu, 2},
+    {"gelu_tanh", make<PlainFfn>, Activation::gelu_tanh, 2}, {"relu", make<PlainFfn>, Activation::relu, 2},
+    {"silu", make<PlainFfn>, Activation::silu, 2},           {"none", nullptr, Activation::relu, 0},
 };
 
 }  // namespace

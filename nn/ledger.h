@@ -1,5 +1,6 @@
 #pragma once
-// The ledger: where a model's parameters are. A walk over the registered shapes; no number is typed, no memory is taken.
+// The ledger: where a model's parameters are. A walk over the registered shapes; no number is typed, no memory is
+// taken.
 
 #include "nn/transformer.h"
 
@@ -12,12 +13,12 @@ namespace minillm {
 
 /// One line: a kind of part, counted.
 struct LedgerGroup {
-  std::string_view name;    ///< embed_tokens, embed_positions, full_attention, ffn, norms, lm_head
-  int64_t parameters = 0;   ///< per_unit * units, plus the final norm for "norms"
-  int64_t per_unit = 0;     ///< one layer's count
-  int64_t units = 0;        ///< layers, or 1
-  double share = 0;         ///< parameters / the ledger's total
-  std::string derivation;   ///< per unit, from the shapes: "4*256*256", "2*256*688 + 688*256"
+  std::string_view name;   ///< embed_tokens, embed_positions, full_attention, ffn, norms, lm_head
+  int64_t parameters = 0;  ///< per_unit * units, plus the final norm for "norms"
+  int64_t per_unit = 0;    ///< one layer's count
+  int64_t units = 0;       ///< layers, or 1
+  double share = 0;        ///< parameters / the ledger's total
+  std::string derivation;  ///< per unit, from the shapes: "4*256*256", "2*256*688 + 688*256"
 };
 
 struct Ledger {
@@ -26,7 +27,7 @@ struct Ledger {
   int64_t final_norm = 0;           ///< part of the group "norms"
   int64_t classic_estimate = 0;     ///< 12 L d^2 + V d: four d x d projections, a 4d two-matrix FFN, one table
   int64_t flops_per_token = 0;      ///< forward and backward at a context of max_seq_len, causal, multiply-add = 2
-  double crossover_context = 0;     ///< context at which attention scores cost as much as the FFN when decoding; 0: no FFN
+  double crossover_context = 0;  ///< context at which attention scores cost as much as the FFN when decoding; 0: no FFN
   int64_t kv_values_per_token = 0;  ///< numbers a decoder keeps per past token: keys and values of all layers
 
   int64_t gap() const { return parameters - classic_estimate; }

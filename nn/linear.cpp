@@ -4,8 +4,8 @@ namespace minillm {
 
 namespace {
 
-std::vector<NamedRows> named_rows(const Scope& scope, std::initializer_list<Linear::Rows> parts, std::string_view tensor,
-                                  Init init) {
+std::vector<NamedRows> named_rows(const Scope& scope, std::initializer_list<Linear::Rows> parts,
+                                  std::string_view tensor, Init init) {
   std::vector<NamedRows> rows;
   for (const Linear::Rows& part : parts) {
     rows.push_back({(scope / part.name).name(tensor), part.out, init});

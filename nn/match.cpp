@@ -22,12 +22,15 @@ WidthMatch match_parameters(ModelConfig config, int64_t wanted) {
   const int64_t at_one = count_with(config, 1);
   const int64_t slope = count_with(config, 2) - at_one;
   if (slope == 0) {
-    fail_input({.where = "--match", .what = "the model has no feed-forward network whose width could change",
+    fail_input({.where = "--match",
+                .what = "the model has no feed-forward network whose width could change",
                 .found = "model.ffn = \"" + config.ffn + "\""});
   }
   if (wanted < at_one) {
-    fail_input({.where = "--match", .what = "the rest of the model is larger already",
-                .found = std::to_string(wanted), .expected = fmt::format("at least {}", at_one)});
+    fail_input({.where = "--match",
+                .what = "the rest of the model is larger already",
+                .found = std::to_string(wanted),
+                .expected = fmt::format("at least {}", at_one)});
   }
   const int64_t below = 1 + (wanted - at_one) / slope;
   const int64_t error_below = std::abs(count_with(config, below) - wanted);

@@ -35,7 +35,9 @@ std::string join(const Words& words) {
 template <class Words>
 void check_word(Problems& problems, std::string key, const std::string& word, const Words& accepted) {
   if (std::find(std::begin(accepted), std::end(accepted), word) == std::end(accepted)) {
-    problems.push_back({.where = std::move(key), .what = "unknown word", .found = "\"" + word + "\"",
+    problems.push_back({.where = std::move(key),
+                        .what = "unknown word",
+                        .found = "\"" + word + "\"",
                         .expected = "one of " + join(accepted)});
   }
 }
@@ -43,7 +45,9 @@ void check_word(Problems& problems, std::string key, const std::string& word, co
 template <class Row>
 void check_part(Problems& problems, std::string key, const std::string& word, std::span<const Row> table) {
   if (find_part(table, word) == nullptr) {
-    problems.push_back({.where = std::move(key), .what = "unknown word", .found = "\"" + word + "\"",
+    problems.push_back({.where = std::move(key),
+                        .what = "unknown word",
+                        .found = "\"" + word + "\"",
                         .expected = "one of " + part_names(table)});
   }
 }
@@ -77,8 +81,8 @@ std::string nearest_divisors(int64_t whole, int64_t near) {
 
 void check_at_least_one(Problems& problems, std::string_view key, int64_t value) {
   if (value < 1) {
-    problems.push_back({.where = std::string(key), .what = "is too small", .found = std::to_string(value),
-                        .expected = "at least 1"});
+    problems.push_back(
+        {.where = std::string(key), .what = "is too small", .found = std::to_string(value), .expected = "at least 1"});
   }
 }
 
@@ -115,8 +119,11 @@ void check_heads(Problems& problems, ModelConfig& config) {
 
 void check_numbers(Problems& problems, const ModelConfig& config) {
   if (config.vocab_size < 2) {
-    problems.push_back({.where = "model.vocab_size", .what = "is too small", .found = std::to_string(config.vocab_size),
-                        .expected = "at least 2", .hint = "leave it out to take the data's"});
+    problems.push_back({.where = "model.vocab_size",
+                        .what = "is too small",
+                        .found = std::to_string(config.vocab_size),
+                        .expected = "at least 2",
+                        .hint = "leave it out to take the data's"});
   }
   check_at_least_one(problems, "model.d_model", config.d_model);
   check_at_least_one(problems, "model.n_layers", config.n_layers);
@@ -126,20 +133,28 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
     check_at_least_one(problems, "model.d_ff", config.d_ff);
   }
   if (!(config.dropout >= 0 && config.dropout < 1)) {
-    problems.push_back({.where = "model.dropout", .what = "is not a probability below 1",
-                        .found = fmt::format("{}", config.dropout), .expected = "0 <= dropout < 1"});
+    problems.push_back({.where = "model.dropout",
+                        .what = "is not a probability below 1",
+                        .found = fmt::format("{}", config.dropout),
+                        .expected = "0 <= dropout < 1"});
   }
   if (!(config.norm_eps > 0) || !std::isfinite(config.norm_eps)) {
-    problems.push_back({.where = "model.norm_eps", .what = "is not a positive number",
-                        .found = fmt::format("{}", config.norm_eps), .expected = "e.g. 1e-6"});
+    problems.push_back({.where = "model.norm_eps",
+                        .what = "is not a positive number",
+                        .found = fmt::format("{}", config.norm_eps),
+                        .expected = "e.g. 1e-6"});
   }
   if (!(config.rope_theta > 0) || !std::isfinite(config.rope_theta)) {
-    problems.push_back({.where = "model.rope_theta", .what = "is not a positive number",
-                        .found = fmt::format("{}", config.rope_theta), .expected = "e.g. 10000"});
+    problems.push_back({.where = "model.rope_theta",
+                        .what = "is not a positive number",
+                        .found = fmt::format("{}", config.rope_theta),
+                        .expected = "e.g. 10000"});
   }
   if (!(config.rope_fraction > 0 && config.rope_fraction <= 1)) {
-    problems.push_back({.where = "model.rope_fraction", .what = "is not a share of the head",
-                        .found = fmt::format("{}", config.rope_fraction), .expected = "0 < rope_fraction <= 1"});
+    problems.push_back({.where = "model.rope_fraction",
+                        .what = "is not a share of the head",
+                        .found = fmt::format("{}", config.rope_fraction),
+                        .expected = "0 < rope_fraction <= 1"});
   }
 }
 
@@ -166,18 +181,23 @@ void derive(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
   check_numbers(problems, config);
   check_heads(problems, config);
   if (config.vocab_size >= 2 && config.vocab_size < data_vocab_size) {
-    problems.push_back({.where = "model.vocab_size", .what = "is smaller than the data's vocabulary",
+    problems.push_back({.where = "model.vocab_size",
+                        .what = "is smaller than the data's vocabulary",
                         .found = std::to_string(config.vocab_size),
                         .expected = fmt::format("at least {}", data_vocab_size),
                         .hint = "leave it out to take the data's"});
   }
   if (config.max_seq_len >= 1 && config.max_seq_len < seq_len) {
-    problems.push_back({.where = "model.max_seq_len", .what = "is smaller than data.seq_len",
-                        .found = std::to_string(config.max_seq_len), .expected = fmt::format("at least {}", seq_len)});
+    problems.push_back({.where = "model.max_seq_len",
+                        .what = "is smaller than data.seq_len",
+                        .found = std::to_string(config.max_seq_len),
+                        .expected = fmt::format("at least {}", seq_len)});
   }
   if (!config.causal) {
-    problems.push_back({.where = "model.causal", .what = "a model that sees the next token cannot learn to predict it",
-                        .found = "false", .expected = "true with data.objective = \"next\""});
+    problems.push_back({.where = "model.causal",
+                        .what = "a model that sees the next token cannot learn to predict it",
+                        .found = "false",
+                        .expected = "true with data.objective = \"next\""});
   }
   fail_if_any(problems);
 }

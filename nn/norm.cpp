@@ -11,10 +11,7 @@ namespace {
 class RmsNorm final : public Norm {
  public:
   RmsNorm(const Scope& scope, int64_t width, double eps, double offset)
-      : Norm(scope),
-        gain_(scope.declare("weight", {width}, Init::constant(1 - offset))),
-        eps_(eps),
-        offset_(offset) {}
+      : Norm(scope), gain_(scope.declare("weight", {width}, Init::constant(1 - offset))), eps_(eps), offset_(offset) {}
 
   Var forward(Var x) const override {
     const auto scope = x.tape().enter(path());

@@ -1,6 +1,6 @@
 #pragma once
-// A table of parts: what a config word stands for. nn keeps one table per kind of part (norm, ffn, residual, mixer); the
-// accepted words, `check` and the ledger read it, so a new part is one file and one line.
+// A table of parts: what a config word stands for. nn keeps one table per kind of part (norm, ffn, residual, mixer);
+// the accepted words, `check` and the ledger read it, so a new part is one file and one line.
 
 #include "core/error.h"
 

@@ -6,7 +6,8 @@
 
 namespace minillm {
 
-/// Cosines and sines of rotary embeddings (Su et al. 2021), [max_seq_len, pairs] each; made once, in double, rounded once.
+/// Cosines and sines of rotary embeddings (Su et al. 2021), [max_seq_len, pairs] each; made once, in double, rounded
+/// once.
 class RopeTable {
  public:
   explicit RopeTable(const ModelConfig& config);

@@ -34,9 +34,7 @@ class PlainResidual final : public Residual {
   }
 
  private:
-  Var run(const Sublayer& sublayer, Var x) const {
-    return dropout(sublayer.forward(x), dropout_, sublayer.path());
-  }
+  Var run(const Sublayer& sublayer, Var x) const { return dropout(sublayer.forward(x), dropout_, sublayer.path()); }
 
   Var join(Var x, Var write) const {
     const auto scope = x.tape().enter(path());

@@ -45,8 +45,8 @@ class Transformer final : public Module {
   PositionEmbedding embed_positions_;
   RopeTable rope_;
   std::vector<std::unique_ptr<Block>> layers_;
-  std::unique_ptr<Norm> norm_;      // null: no final norm
-  Parameter* lm_head_ = nullptr;    // [V, d]; null: tied to embed_tokens
+  std::unique_ptr<Norm> norm_;    // null: no final norm
+  Parameter* lm_head_ = nullptr;  // [V, d]; null: tied to embed_tokens
 };
 
 }  // namespace minillm

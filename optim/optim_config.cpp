@@ -48,7 +48,7 @@ std::vector<Problem> problems_of(const OptimConfig& config, int64_t steps) {
   // A run of no steps has no learning rate, so the default warm-up is no obstacle to it.
   if (config.warmup_steps < 0 || (steps > 0 && config.warmup_steps > steps)) {
     checker.add("warmup_steps", fmt::format("{}", config.warmup_steps), fmt::format("0 to train.steps = {}", steps),
-              "shorten the warm-up or lengthen the run");
+                "shorten the warm-up or lengthen the run");
   }
   return checker.problems;
 }

@@ -20,11 +20,11 @@ struct OptimConfig {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;
-  double grad_clip = 1.0;           ///< largest global gradient norm; 0 = off
+  double grad_clip = 1.0;  ///< largest global gradient norm; 0 = off
 };
 
-/// What is wrong with a configuration for a run of `steps` updates, each with its key ("optim.lr") as `where`; empty when
-/// nothing is. lr = 0 is allowed: the weights stay as they are.
+/// What is wrong with a configuration for a run of `steps` updates, each with its key ("optim.lr") as `where`; empty
+/// when nothing is. lr = 0 is allowed: the weights stay as they are.
 std::vector<Problem> problems_of(const OptimConfig& config, int64_t steps);
 
 }  // namespace minillm

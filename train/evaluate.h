@@ -10,8 +10,8 @@
 namespace minillm {
 
 struct Evaluation {
-  double loss = 0;      ///< mean nats per token
-  int64_t tokens = 0;   ///< predicted
+  double loss = 0;     ///< mean nats per token
+  int64_t tokens = 0;  ///< predicted
   int64_t windows = 0;
 };
 

@@ -11,7 +11,8 @@ namespace minillm {
 /// leaf, so one process and several give the same bits. One micro-batch costs nothing; n need log2(n) more buffers.
 class GradientTree {
  public:
-  /// Adds the next micro-batch, whose flat gradient is in `gradient`. `gradient` may be overwritten by the caller after.
+  /// Adds the next micro-batch, whose flat gradient is in `gradient`. `gradient` may be overwritten by the caller
+  /// after.
   void add(const Tensor& gradient);
 
   /// Writes the sum of all micro-batches since the last `finish` into `gradient`.

@@ -75,8 +75,8 @@ MetricsWriter::MetricsWriter(std::string path, int64_t keep_bytes) : log_(std::m
 }
 
 void MetricsWriter::append(const TrainRecord& record) {
-  check(record.step > last_train_step_, "{} holds step {} already, asked to write step {}", log_.path(), last_train_step_,
-        record.step);
+  check(record.step > last_train_step_, "{} holds step {} already, asked to write step {}", log_.path(),
+        last_train_step_, record.step);
   log_.append(to_json(record));
   last_train_step_ = record.step;
 }

@@ -30,9 +30,8 @@ Operand<float> offset_columns(Operand<float> B, int64_t n) {
 
 #ifdef MINILLM_ONEDNN
 void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
-  const dnnl_status_t status =
-      dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', M, N, K, 1.0F, A.data, A.ld, B.data, B.ld,
-                 static_cast<float>(beta), C.data, C.ld);
+  const dnnl_status_t status = dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', M, N, K, 1.0F, A.data,
+                                          A.ld, B.data, B.ld, static_cast<float>(beta), C.data, C.ld);
   check(status == dnnl_success, "oneDNN refused a product of {} x {} x {}: status {}", M, N, K,
         static_cast<int>(status));
 }

@@ -41,8 +41,8 @@ MINILLM_SIMD void add_scaled(const float* from, float* to, float factor, int64_t
   }
 }
 
-// One row: returns its loss and leaves exp(x - max) / sum * unit - unit [j = target] in x.
-double loss_and_gradient_row(float* x, int32_t target, int64_t V, float unit) {
+// One row: returns its loss; with_gradient leaves exp(x - max) / sum * unit - unit [j = target] in x.
+double loss_row(float* x, int32_t target, int64_t V, float unit, bool with_gradient) {
   if (target < 0) {
     std::memset(x, 0, sizeof(float) * static_cast<size_t>(V));
     return 0;
@@ -50,8 +50,10 @@ double loss_and_gradient_row(float* x, int32_t target, int64_t V, float unit) {
   const double x_target = static_cast<double>(x[target]);
   const float max = largest_of(x, V);
   const float sum = exp_shifted(x, x, max, V);
-  scale_in_place(x, unit / sum, V);
-  x[target] -= unit;
+  if (with_gradient) {
+    scale_in_place(x, unit / sum, V);
+    x[target] -= unit;
+  }
   return static_cast<double>(max) - x_target + std::log(static_cast<double>(sum));
 }
 
@@ -65,6 +67,7 @@ double linear_cross_entropy_forward(const float* hidden, const float* weight, co
                                     float* dweight, float* logits, double* row_loss, int64_t R, int64_t d, int64_t V,
                                     int64_t counted) {
   const float unit = counted > 0 ? static_cast<float>(1.0 / static_cast<double>(counted)) : 0.0F;
+  const bool with_gradient = dhidden != nullptr || dweight != nullptr;
   const int64_t chunk = rows_per_chunk(V);
   const int64_t ld = leading_dimension(V);
   if (dweight != nullptr && R == 0) {
@@ -76,7 +79,7 @@ double linear_cross_entropy_forward(const float* hidden, const float* weight, co
     gemm(H, {weight, d, true}, {logits, ld}, rows, V, d, 0.0);
     parallel_for(rows, rows_per_task, [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        row_loss[first + r] = loss_and_gradient_row(logits + r * ld, targets[first + r], V, unit);
+        row_loss[first + r] = loss_row(logits + r * ld, targets[first + r], V, unit, with_gradient);
       }
     });
     if (dhidden != nullptr) {

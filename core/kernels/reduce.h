@@ -1,6 +1,6 @@
 #pragma once
-// Sums over rows and the broadcast of one row: Y [R, N]; row [N]. A task owns a stripe of columns and adds rows in order, so
-// the bits do not depend on the number of threads.
+// Sums over rows and the broadcast of one row: Y [R, N]; row [N]. A task owns a stripe of columns and adds rows in
+// order, so the bits do not depend on the number of threads.
 
 #include <cstdint>
 

@@ -18,7 +18,8 @@
 
 namespace minillm::kernels {
 
-/// Lanes of every vectorised sum: element i goes to lane i % lanes, lanes are added pairwise. The same on every machine.
+/// Lanes of every vectorised sum: element i goes to lane i % lanes, lanes are added pairwise. The same on every
+/// machine.
 inline constexpr int lanes = 16;
 
 /// The sum of `lanes` partial sums by a fixed binary tree.

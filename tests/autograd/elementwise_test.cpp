@@ -114,7 +114,9 @@ const std::vector<UnaryCase>& unary_cases() {
 
 TEST_CASE("binary ops broadcast as the definition says") {
   for (const BinaryCase& c : binary_cases()) {
-    for (const auto& [a, b] : shape_pairs()) {
+    for (const auto& pair : shape_pairs()) {
+      const Shape& a = pair.first;
+      const Shape& b = pair.second;
       CAPTURE(c.name);
       CAPTURE(to_string(a));
       CAPTURE(to_string(b));
@@ -136,7 +138,9 @@ TEST_CASE("binary ops over several chunks and threads") {
 
 TEST_CASE("binary ops pass gradcheck for every pattern of broadcasting") {
   for (const BinaryCase& c : binary_cases()) {
-    for (const auto& [a, b] : shape_pairs()) {
+    for (const auto& pair : shape_pairs()) {
+      const Shape& a = pair.first;
+      const Shape& b = pair.second;
       CAPTURE(c.name);
       CAPTURE(to_string(a));
       CAPTURE(to_string(b));

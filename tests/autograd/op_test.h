@@ -1,5 +1,5 @@
 #pragma once
-// What tests of ops share: inputs, a run of an op with its gradients, comparisons that name the element.
+// What tests of ops share: inputs, a run of an op with its gradients, comparisons that name the first wrong element.
 
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
@@ -55,11 +55,14 @@ inline std::vector<double> values_of(const Tensor& tensor) {
 inline void check_close(const std::vector<double>& got, const std::vector<double>& want, double tolerance) {
   REQUIRE(got.size() == want.size());
   for (size_t i = 0; i < got.size(); ++i) {
-    CAPTURE(i);
-    CAPTURE(got[i]);
-    CAPTURE(want[i]);
     const bool close = std::abs(got[i] - want[i]) <= tolerance * std::max(1.0, std::abs(want[i]));
-    CHECK(close);
+    if (!close) {
+      CAPTURE(i);
+      CAPTURE(got[i]);
+      CAPTURE(want[i]);
+      CHECK(close);
+      return;
+    }
   }
 }
 

@@ -270,7 +270,7 @@ TEST_CASE("attention's backward adds to what is there and leaves gates alone") {
   std::vector<float> dqkv(once.dqkv.size(), 0.5F);
   attention_backward(dout.data(), qkv.data(), once.out.data(), once.lse.data(), dqkv.data(), 1, T, layout);
   for (size_t i = 0; i < dqkv.size(); ++i) {
-    CHECK(dqkv[i] == doctest::Approx(0.5F + once.dqkv[i]).epsilon(1e-5));
+    CHECK(dqkv[i] == doctest::Approx(0.5 + static_cast<double>(once.dqkv[i])).epsilon(1e-5));
   }
   for (int64_t t = 0; t < T; ++t) {
     for (int64_t h = 0; h < layout.n_heads; ++h) {

@@ -63,7 +63,9 @@ RmsnormResult rmsnorm_result(bool fast, int64_t R, int64_t d, double offset) {
 }  // namespace
 
 TEST_CASE("rmsnorm: fast equals reference, and adds to what is in dx and dw") {
-  for (const auto& [R, d] : std::vector<std::array<int64_t, 2>>{{1, 1}, {3, 5}, {64, 16}, {65, 33}, {200, 256}}) {
+  for (const auto& size : std::vector<std::array<int64_t, 2>>{{1, 1}, {3, 5}, {64, 16}, {65, 33}, {200, 256}}) {
+    const int64_t R = size[0];
+    const int64_t d = size[1];
     for (double offset : {0.0, 1.0}) {
       CAPTURE(R);
       CAPTURE(d);
@@ -94,7 +96,9 @@ TEST_CASE("rmsnorm: null dx or dw is left out") {
 }
 
 TEST_CASE("softmax and log_softmax: fast equals reference") {
-  for (const auto& [R, N] : std::vector<std::array<int64_t, 2>>{{1, 1}, {3, 7}, {5, 16}, {40, 33}, {9, 2048}}) {
+  for (const auto& size : std::vector<std::array<int64_t, 2>>{{1, 1}, {3, 7}, {5, 16}, {40, 33}, {9, 2048}}) {
+    const int64_t R = size[0];
+    const int64_t N = size[1];
     CAPTURE(R);
     CAPTURE(N);
     const Values x = random_values(R * N, 1);

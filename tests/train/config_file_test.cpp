@@ -112,6 +112,13 @@ TEST_CASE("one bad value neither hides others nor lets them be half applied") {
         "a.toml:6: optim.beta2: value out of range; found 1; expected a number in [0, 1)");
 }
 
+TEST_CASE("a refused value is not complained about a second time through the default that stands for it") {
+  CHECK(problems("[optim]\nwarmup_steps = 'x'\n[train]\nsteps = 20\n") ==
+        "a.toml:2: optim.warmup_steps: wrong type; found the string \"x\"; expected an integer");
+  CHECK(problems("[optim]\nwarmup_steps = 2000\n[train]\nsteps = 'x'\n").find("warmup_steps") == std::string::npos);
+  CHECK(problems("[train]\nbatch_size = 'x'\nmicro_batch_size = 5\n").find("divide") == std::string::npos);
+}
+
 TEST_CASE("a key given twice and other broken TOML is refused with its line") {
   CHECK(problems("[optim]\nlr = 1\nlr = 2\n").starts_with("a.toml:3: not valid TOML"));
   CHECK(problems("[\n").starts_with("a.toml:1: not valid TOML"));  // toml++ aborts here in debug builds when left alone
