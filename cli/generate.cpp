@@ -57,12 +57,13 @@ int run(const Arguments& arguments) {
   const int64_t max_tokens = arguments.integer("max-tokens", 0);
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
   if (run.tokenizer == nullptr) {
-    fail_input({.where = run.checkpoint, .what = "was trained on imported tokens: there is no tokenizer for text",
+    fail_input({.where = run.checkpoint,
+                .what = "was trained on imported tokens: there is no tokenizer for text",
                 .hint = "prepare the text with minillm prepare to get one"});
   }
   std::vector<int32_t> prompt = {run.tokenizer->bos_id()};
   run.tokenizer->encode(arguments.text("prompt"), prompt);
-  check_prompt(*run.model, prompt);
+  check_prompt(*run.model, prompt);  // before the prompt is printed
   const EndTokens end = {run.tokenizer->bos_id(), run.tokenizer->eos_id()};
   Sampler sampler(options, seed);
   const bool json = arguments.given("json");
@@ -75,9 +76,8 @@ int run(const Arguments& arguments) {
     log_info("seed {}", seed);
     std::fputs(valid_utf8(arguments.text("prompt")).c_str(), stdout);
   }
-  const Generation generation =
-      generate(*run.model, prompt, max_tokens, sampler, end, tape_options(run.config.train),
-               json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print));
+  const Generation generation = generate(*run.model, prompt, max_tokens, sampler, end, tape_options(run.config.train),
+                                         json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print));
   if (json) {
     print_json(prompt, generation, valid_utf8(run.tokenizer->decode(generation.tokens)), seed);
     return 0;
@@ -97,7 +97,7 @@ Command generate_command() {
            .summary = "text from a trained model",
            .min_words = 1,
            .max_words = 1,
-           .options = {{"prompt", "TEXT", "", "what the text begins with", true},
+           .options = {{"prompt", "TEXT", "", "what the text begins with"},
                        {"temperature", "T", "1.0", "0 = always the most likely token; higher is more varied"},
                        {"top-k", "K", "0", "draw from the K most likely tokens; 0 = off"},
                        {"top-p", "P", "0.9", "draw from the fewest tokens that together exceed P; 1 = off"},

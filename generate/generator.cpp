@@ -23,12 +23,11 @@ int32_t next_token(const Transformer& model, Tape& tape, std::span<const int32_t
 }  // namespace
 
 void check_prompt(const Transformer& model, std::span<const int32_t> prompt) {
-  const int64_t limit = model.config().max_seq_len;
-  const int64_t prompt_size = static_cast<int64_t>(prompt.size());
-  if (prompt_size == 0 || prompt_size > limit) {
+  const size_t limit = static_cast<size_t>(model.config().max_seq_len);
+  if (prompt.empty() || prompt.size() > limit) {
     fail_input({.where = "--prompt",
                 .what = "does not fit the model's context",
-                .found = fmt::format("{} tokens, <s> among them", prompt_size),
+                .found = fmt::format("{} tokens, <s> among them", prompt.size()),
                 .expected = fmt::format("1 to {} (model.max_seq_len)", limit)});
   }
 }

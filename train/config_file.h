@@ -31,8 +31,8 @@ LoadedConfig load_config(const std::string& path, const std::vector<std::string>
 LoadedConfig parse_config(std::string_view text, const std::string& source,
                           const std::vector<std::string>& overrides = {});
 
-/// Puts the place before the key of a problem about a stored value: "configs/a.toml:12: model.n_heads". When the key has
-/// its default, the place is that of a key it is compared with, if that one was set.
+/// Puts the place before the key of a problem about a stored value: "configs/a.toml:12: model.n_heads". When the key
+/// has its default, the place is that of a key it is compared with, if that one was set.
 Problem located(Problem problem, const Config& config, const ConfigOrigins& origins);
 
 /// What the settings allow but a user may not have meant (lr = 0), one sentence each.

@@ -14,8 +14,8 @@ namespace {
 
 /// Settings under which the same weights are the same model: they may differ from those the weights were trained with.
 bool keeps_weights_meaning(std::string_view key) {
-  return key == "model.dropout" || key == "model.max_seq_len" || key == "model.rope_theta" ||
-         key == "model.norm_eps" || key == "model.residual_out_init";
+  return key == "model.dropout" || key == "model.max_seq_len" || key == "model.rope_theta" || key == "model.norm_eps" ||
+         key == "model.residual_out_init";
 }
 
 /// Names and shapes do not tell 4 heads from 8, so the settings are compared too.

@@ -5,6 +5,7 @@
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "optim/finite.h"
 #include "train/banner.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
@@ -56,6 +57,7 @@ class Run {
  public:
   Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)());
 
+  void save_start();
   void go_on_from(const Checkpoint& checkpoint);
   RunEnd execute();
 
@@ -68,6 +70,7 @@ class Run {
   void report(const TrainRecord& record);
   void evaluate_now();
   void save(bool as_best);
+  void save_before_failing();
   void finish(std::string_view reason);
   bool time_is_up() const;
 
@@ -82,8 +85,8 @@ class Run {
   std::optional<SampleWriter> samples_;
   ProgressLine progress_;
   Clock::time_point started_ = Clock::now();
-  double seconds_before_ = 0;    // of earlier sessions of the same run
-  double step_seconds_ = 0;      // smoothed, for the time left
+  double seconds_before_ = 0;  // of earlier sessions of the same run
+  double step_seconds_ = 0;    // smoothed, for the time left
   double best_val_loss_ = std::numeric_limits<double>::infinity();
   int64_t metrics_bytes_ = 0;
   int64_t samples_bytes_ = 0;
@@ -102,6 +105,11 @@ Run::Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   trainer_.emplace(config(), model_, *loader_);
 }
 
+/// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
+void Run::save_start() {
+  save(false);
+}
+
 void Run::go_on_from(const Checkpoint& checkpoint) {
   checkpoint.load_weights(model_.parameters());
   checkpoint.load_optimizer(model_.parameters(), trainer_->optimizer());
@@ -115,6 +123,8 @@ void Run::go_on_from(const Checkpoint& checkpoint) {
 RunEnd Run::execute() {
   const std::string& folder = config().run.out;
   clean_checkpoints(folder);
+  std::error_code none_there;
+  std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
   metrics_.emplace(metrics_path(folder), metrics_bytes_);
   samples_.emplace(samples_path(folder), samples_bytes_, data_);
   log_banner(config(), data_, model_, trainer_->optimizer());
@@ -131,14 +141,15 @@ RunEnd Run::execute() {
       samples_->write(updates, model_, config());
     }
     const bool stop = stop_requested_ != nullptr && stop_requested_();
-    if (last || stop || time_is_up() || due(config().train.checkpoint_every, updates)) {
+    const bool time_over = time_is_up();
+    if (last || stop || time_over || due(config().train.checkpoint_every, updates)) {
       save(false);
     }
     if (stop && !last) {
       finish("stopped by a signal");
       return RunEnd::stopped;
     }
-    if (time_is_up() && !last) {
+    if (time_over && !last) {
       finish("train.max_minutes is over");
       return RunEnd::finished;
     }
@@ -157,7 +168,7 @@ void Run::train_step() {
     result = trainer_->step();
   } catch (const Error&) {
     progress_.finish();
-    save(false);  // the update was refused: this is the last finite state
+    save_before_failing();
     throw;
   }
   const double seconds = seconds_since(begin);
@@ -205,13 +216,31 @@ void Run::evaluate_now() {
   }
 }
 
+/// The update was refused, so this is the last finite state; unless the one before overflowed the weights already.
+/// What goes wrong here must not hide why the run fails.
+void Run::save_before_failing() {
+  try {
+    save(false);
+  } catch (const Error& error) {
+    log_warning("{}", error.what());
+  }
+}
+
 void Run::save(bool as_best) {
   const std::string& folder = config().run.out;
+  if (const std::optional<NonFinite> weight = first_non_finite_weight(model_.parameters())) {
+    fail_work({.where = fmt::format("step {}", trainer_->steps_done()),
+               .what = fmt::format("the update before made {} not finite; such weights are not saved", weight->tensor),
+               .found = fmt::format("{} at element {}", weight->value, weight->index),
+               .hint = checkpoint_steps(folder).empty()
+                           ? "try a smaller optim.lr"
+                           : "an older checkpoint is there; go on with a smaller optim.lr"});
+  }
   RunState state{.step = trainer_->steps_done()};
   state.integers = {{"cursor", trainer_->steps_done() * config().train.batch_size},
                     {"seed", static_cast<int64_t>(config().train.seed)},
-                    {"metrics_bytes", metrics_->sync()},
-                    {"samples_bytes", samples_->sync()}};
+                    {"metrics_bytes", metrics_ ? metrics_->sync() : metrics_bytes_},
+                    {"samples_bytes", samples_ ? samples_->sync() : samples_bytes_}};
   state.numbers = {{"best_val_loss", best_val_loss_}, {"seconds", seconds_before_ + seconds_since(started_)}};
   state.texts = {{"data_sha256", data_.sha256},
                  {"tokenizer_sha256", data_.tokenizer_sha256},
@@ -321,15 +350,20 @@ RunEnd start_run(const StartRequest& request) {
   Run run(std::move(loaded), std::move(data), request.stop_requested);
   load_initial_weights(run.model(), {config, origins}, request.init);
   const std::string moved = create_run_folder(config.run.out, request.force);
+  const FileDescriptor lock = lock_run_folder(config.run.out);
   if (!moved.empty()) {
     log_info("the old run is now {}", moved);
   }
-  write_run_config(config.run.out, to_toml(config, origins));
+  if (!request.init.empty()) {
+    run.save_start();
+  }
+  write_run_config(config.run.out, to_toml(config, origins));  // last: with it the folder is one to resume
   return run.execute();
 }
 
 RunEnd resume_run(const ResumeRequest& request) {
   check_run_folder(request.folder);
+  const FileDescriptor lock = lock_run_folder(request.folder);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(request.folder);
   const std::string file = config_path(request.folder);
   const auto parse = [&](const std::vector<std::string>& overrides) {
@@ -346,7 +380,9 @@ RunEnd resume_run(const ResumeRequest& request) {
   before.config.run.out = request.folder;  // the folder may have been moved since
   loaded.config.run.out = request.folder;
   compare_settings(before.config, loaded.config);
-  if (checkpoint && checkpoint->step() >= loaded.config.train.steps) {
+  const bool done = checkpoint && checkpoint->step() >= loaded.config.train.steps;
+  if (done && std::filesystem::exists(summary_path(request.folder))) {
+    clean_checkpoints(request.folder);
     log_info("{} is finished already: {} of {} steps; train.steps=N goes on", request.folder, checkpoint->step(),
              loaded.config.train.steps);
     return RunEnd::finished;

@@ -176,7 +176,8 @@ TEST_CASE("a warm-up longer than the run and a micro-batch that does not divide 
   CHECK(problems("[optim]\nwarmup_steps = 200\n[train]\nsteps = 100\n") ==
         "a.toml:2: optim.warmup_steps: value out of range; found 200; expected 0 to train.steps = 100; shorten the "
         "warm-up or lengthen the run");
-  CHECK(problems("[train]\nsteps = 20\n").starts_with("a.toml:2: optim.warmup_steps: value out of range; found 100 (default)"));
+  CHECK(problems("[train]\nsteps = 20\n")
+            .starts_with("a.toml:2: optim.warmup_steps: value out of range; found 100 (default)"));
   CHECK(problems("[train]\nsteps = 0\n").empty());
   CHECK(problems("[train]\nsteps = 100\n").empty());
   CHECK(problems("[train]\nbatch_size = 16\nmicro_batch_size = 5\n") ==
@@ -184,16 +185,18 @@ TEST_CASE("a warm-up longer than the run and a micro-batch that does not divide 
 }
 
 TEST_CASE("what must fit together in a model is told with the other problems, each with its place") {
-  CHECK(problems("[model]\nd_model = 100\nn_heads = 12\nn_kv_heads = 5\nnorm = \"layrnorm\"\n[optim]\nlr = -1\n") ==
-        "a.toml:5: model.norm: unknown word; found \"layrnorm\"; expected one of rmsnorm, layernorm, "
-        "zero_centered_rmsnorm; did you mean layernorm?\n"
-        "a.toml:3: model.n_heads: d_model 100 is not a multiple of the number of heads; found 12; expected 10 or 20; or "
-        "set model.head_dim\n"
-        "a.toml:4: model.n_kv_heads: does not divide n_heads 12; found 5; expected 4 or 6\n"
-        "a.toml:7: optim.lr: value out of range; found -1; expected a finite number >= 0");
+  CHECK(
+      problems("[model]\nd_model = 100\nn_heads = 12\nn_kv_heads = 5\nnorm = \"layrnorm\"\n[optim]\nlr = -1\n") ==
+      "a.toml:5: model.norm: unknown word; found \"layrnorm\"; expected one of rmsnorm, layernorm, "
+      "zero_centered_rmsnorm; did you mean layernorm?\n"
+      "a.toml:3: model.n_heads: d_model 100 is not a multiple of the number of heads; found 12; expected 10 or 20; or "
+      "set model.head_dim\n"
+      "a.toml:4: model.n_kv_heads: does not divide n_heads 12; found 5; expected 4 or 6\n"
+      "a.toml:7: optim.lr: value out of range; found -1; expected a finite number >= 0");
   // A default that does not fit is told at the line that made it wrong, and a value that was refused is not compared.
-  CHECK(problems("[model]\nd_model = 100\n").starts_with("a.toml:2: model.n_heads: d_model 100 is not a multiple of the "
-                                                         "number of heads; found 8 (default)"));
+  CHECK(problems("[model]\nd_model = 100\n")
+            .starts_with("a.toml:2: model.n_heads: d_model 100 is not a multiple of the "
+                         "number of heads; found 8 (default)"));
   CHECK(problem_of_override("model.d_model=520").starts_with("command line: model.head_dim: rotary"));
   CHECK(problem_of_override("model.d_model=520").find("found 65 (derived); expected 64 or 66") != std::string::npos);
   CHECK(problems("[model]\nd_model = 100.5\nn_heads = 12\n").starts_with("a.toml:2: model.d_model: wrong type"));
@@ -221,8 +224,9 @@ TEST_CASE("what is no config text is named, and never read for ever") {
     }
     return std::string();
   };
-  CHECK(refused(folder.write("a.h5", "minillm-file\nbytes 1")).ends_with(
-      "a.h5: is not a config file; found a file of minillm; expected TOML text, at most 1000000 bytes"));
+  CHECK(
+      refused(folder.write("a.h5", "minillm-file\nbytes 1"))
+          .ends_with("a.h5: is not a config file; found a file of minillm; expected TOML text, at most 1000000 bytes"));
   CHECK(refused(folder.write("b.toml", std::string("a\0b", 3))).find("found unknown binary data") != std::string::npos);
   CHECK(refused(folder.write("c.toml", std::string(1000001, '#'))).find("a very long text") != std::string::npos);
   CHECK(refused(folder.write("d.toml", std::string(1000000, '#'))).empty());
