@@ -17,16 +17,16 @@ enum class RunEnd {
 /// `minillm train CONFIG`
 struct StartRequest {
   LoadedConfig loaded;
-  std::string init;                     ///< weights to start from: a safetensors file or a run; "" = from the seed
-  bool force = false;                   ///< an existing folder is moved aside
-  bool (*stop_requested)() = nullptr;   ///< asked after every step
+  std::string init;                    ///< weights to start from: a safetensors file or a run; "" = from the seed
+  bool force = false;                  ///< an existing folder is moved aside
+  bool (*stop_requested)() = nullptr;  ///< asked after every step
 };
 RunEnd start_run(const StartRequest& request);
 
 /// `minillm train --resume DIR`: goes on from the newest valid checkpoint, bit for bit; at step 0 when there is none.
 struct ResumeRequest {
   std::string folder;
-  std::vector<std::string> overrides;   ///< "optim.lr=1e-4"; [model] and the data must stay as they were
+  std::vector<std::string> overrides;  ///< "optim.lr=1e-4"; [model] and the data must stay as they were
   bool (*stop_requested)() = nullptr;
 };
 RunEnd resume_run(const ResumeRequest& request);
