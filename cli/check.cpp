@@ -116,9 +116,10 @@ void print_text(const LoadedConfig& loaded, const Ledger& ledger) {
 }
 
 int run(const Arguments& arguments) {
+  const int64_t wanted = arguments.given("match") ? arguments.integer("match", 1, most_parameters) : 0;
   LoadedConfig loaded = load(arguments);
-  if (arguments.given("match")) {
-    const WidthMatch match = match_parameters(loaded.config.model, arguments.integer("match", 1, most_parameters));
+  if (wanted > 0) {
+    const WidthMatch match = match_parameters(loaded.config.model, wanted);
     loaded.config.model.d_ff = match.d_ff;
     loaded.origins["model.d_ff"] = "--match";
     if (!arguments.given("json")) {

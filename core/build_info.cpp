@@ -8,6 +8,10 @@
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
+#if defined(__FAST_MATH__) || __FINITE_MATH_ONLY__
+#error "-ffast-math removes the checks for NaN and infinity and reorders sums: build minillm without it"
+#endif
+
 namespace minillm {
 
 namespace {

@@ -82,15 +82,14 @@ void check_heads(Problems& problems, ModelConfig& config) {
   if (config.n_heads < 1 || config.d_model < 1) {
     return;  // reported already
   }
-  if (config.head_dim == 0) {
-    if (config.d_model % config.n_heads != 0) {
-      problems.push_back({.where = "model.n_heads",
-                          .what = fmt::format("d_model {} is not a multiple of the number of heads", config.d_model),
-                          .found = std::to_string(config.n_heads),
-                          .expected = nearest_divisors(config.d_model, config.n_heads),
-                          .hint = "or set model.head_dim"});
-      return;
-    }
+  const bool divides = config.d_model % config.n_heads == 0;
+  if (config.head_dim == 0 && !divides) {
+    problems.push_back({.where = "model.n_heads",
+                        .what = fmt::format("d_model {} is not a multiple of the number of heads", config.d_model),
+                        .found = std::to_string(config.n_heads),
+                        .expected = nearest_divisors(config.d_model, config.n_heads),
+                        .hint = "or set model.head_dim"});
+  } else if (config.head_dim == 0) {
     config.head_dim = config.d_model / config.n_heads;
   }
   if (config.n_kv_heads < 1 || config.n_heads % config.n_kv_heads != 0) {

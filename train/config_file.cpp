@@ -342,17 +342,17 @@ LoadedConfig parse_config(std::string_view text, const std::string& source, cons
 
 Problem located(Problem problem, const Config& config, const ConfigOrigins& origins) {
   const std::string key = problem.where;
-  std::string place = "default";
-  if (const auto origin = origins.find(key); origin != origins.end()) {
-    place = origin->second;
-  } else if (const ConfigKey* row = find_key(key.substr(0, key.find('.')), key.substr(key.find('.') + 1))) {
-    problem.found += fmt::format("{}({})", problem.found.empty() ? "" : " ", origin_of(*row, config, origins));
+  auto origin = origins.find(key);
+  if (origin == origins.end()) {
+    const ConfigKey* row = find_key(key.substr(0, key.find('.')), key.substr(key.find('.') + 1));
+    if (row != nullptr && !problem.found.empty()) {
+      problem.found += toml_text(*row, config).empty() ? " (derived)" : " (default)";
+    }
     for (const std::string_view other : compared_with(key)) {
-      const auto compared = origins.find(other);
-      place = place == "default" && compared != origins.end() ? compared->second : place;
+      origin = origin == origins.end() ? origins.find(other) : origin;
     }
   }
-  problem.where = place + ": " + key;
+  problem.where = (origin == origins.end() ? "" : origin->second + ": ") + key;
   return problem;
 }
 
