@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -17,8 +18,8 @@ namespace minillm::cli {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {prepare_command(),  import_tokens_command(), train_command(),    check_command(),
-          eval_command(),     generate_command(),      gradcheck_command()};
+  return {prepare_command(), import_tokens_command(), train_command(),    check_command(),
+          eval_command(),    generate_command(),      gradcheck_command()};
 }
 
 std::string overview(const std::vector<Command>& commands) {
@@ -77,7 +78,7 @@ int run(std::vector<std::string> typed) {
 
 int report(const char* message, int status) {
   std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", message);
+  std::fprintf(stderr, "error: %s\n", without_controls(message).c_str());
   return status;
 }
 
@@ -92,6 +93,7 @@ int flush_results(int status) {
 }  // namespace
 
 int guarded_run(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report, not the end of the process
   try {
     return flush_results(run({argv + std::min(argc, 1), argv + argc}));
   } catch (const Error& error) {

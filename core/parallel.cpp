@@ -29,6 +29,17 @@ double cgroup_cpu_quota() {
   return std::stod(quota) / period;
 }
 
+#ifdef _OPENMP
+// OMP_THREAD_LIMIT may grant fewer than were asked for; oneDNN leaves part of a product undone when it is not told.
+int granted_threads() {
+  int granted = 1;
+#pragma omp parallel
+#pragma omp single
+  granted = omp_get_num_threads();
+  return granted;
+}
+#endif
+
 void flush_denormals_here() {
 #if defined(__SSE__)
   constexpr unsigned flush_to_zero = 0x8000;
@@ -45,6 +56,8 @@ void set_num_threads(int threads) {
 #ifdef _OPENMP
   omp_set_dynamic(0);
   omp_set_num_threads(threads);
+  threads_in_use = granted_threads();
+  omp_set_num_threads(threads_in_use);
 #endif
   flush_denormals();
 }

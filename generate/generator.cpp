@@ -22,16 +22,20 @@ int32_t next_token(const Transformer& model, Tape& tape, std::span<const int32_t
 
 }  // namespace
 
-Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
-                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token) {
-  const int64_t limit = model.config().max_seq_len;
-  const int64_t prompt_size = static_cast<int64_t>(prompt.size());
-  if (prompt_size == 0 || prompt_size > limit) {
+void check_prompt(const Transformer& model, std::span<const int32_t> prompt) {
+  const size_t limit = static_cast<size_t>(model.config().max_seq_len);
+  if (prompt.empty() || prompt.size() > limit) {
     fail_input({.where = "--prompt",
                 .what = "does not fit the model's context",
-                .found = fmt::format("{} tokens, <s> among them", prompt_size),
+                .found = fmt::format("{} tokens, <s> among them", prompt.size()),
                 .expected = fmt::format("1 to {} (model.max_seq_len)", limit)});
   }
+}
+
+Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
+                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token) {
+  check_prompt(model, prompt);
+  const int64_t limit = model.config().max_seq_len;
   options.record = false;
   options.training = false;
   Tape tape(options);

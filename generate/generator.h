@@ -25,9 +25,12 @@ struct Generation {
   double decode_seconds = 0;      ///< the rest
 };
 
+/// Throws an input Error when the prompt is empty or longer than the context.
+void check_prompt(const Transformer& model, std::span<const int32_t> prompt);
+
 /// Continues `prompt` (ids, `<s>` first) until an end token, `max_tokens` new ones or the model's last position; the
-/// token drawn at the last position is the last. `on_token` is called with each new token as it is drawn. Throws an
-/// Error when the prompt is empty or longer than the context. Every token runs the whole context again.
+/// token drawn at the last position is the last. `on_token` is called with each new token as it is drawn. The
+/// prompt is checked as by check_prompt. Every token runs the whole context again.
 Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
                     EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token = {});
 

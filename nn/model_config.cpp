@@ -1,6 +1,6 @@
 #include "nn/model_config.h"
 
-#include "core/error.h"
+#include "core/text.h"
 #include "nn/attention.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
@@ -23,33 +23,24 @@ constexpr std::array<std::string_view, 2> gate_words = {"none", "elementwise"};
 constexpr std::array<std::string_view, 2> out_init_words = {"scaled", "plain"};
 
 template <class Words>
-std::string join(const Words& words) {
-  std::string text;
-  for (std::string_view word : words) {
-    text += text.empty() ? "" : ", ";
-    text += word;
-  }
-  return text;
-}
-
-template <class Words>
 void check_word(Problems& problems, std::string key, const std::string& word, const Words& accepted) {
-  if (std::find(std::begin(accepted), std::end(accepted), word) == std::end(accepted)) {
+  const std::vector<std::string> words(std::begin(accepted), std::end(accepted));
+  if (std::find(words.begin(), words.end(), word) == words.end()) {
     problems.push_back({.where = std::move(key),
                         .what = "unknown word",
                         .found = "\"" + word + "\"",
-                        .expected = "one of " + join(accepted)});
+                        .expected = words.size() == 1 ? words.front() : "one of " + join(words),
+                        .hint = did_you_mean(word, words)});
   }
 }
 
 template <class Row>
 void check_part(Problems& problems, std::string key, const std::string& word, std::span<const Row> table) {
-  if (find_part(table, word) == nullptr) {
-    problems.push_back({.where = std::move(key),
-                        .what = "unknown word",
-                        .found = "\"" + word + "\"",
-                        .expected = "one of " + part_names(table)});
+  std::vector<std::string_view> names;
+  for (const Row& row : table) {
+    names.push_back(row.name);
   }
+  check_word(problems, std::move(key), word, names);
 }
 
 void check_words(Problems& problems, const ModelConfig& config) {
@@ -67,10 +58,11 @@ void check_words(Problems& problems, const ModelConfig& config) {
 std::string nearest_divisors(int64_t whole, int64_t near) {
   int64_t below = 0;
   int64_t above = 0;
-  for (int64_t candidate = 1; candidate <= whole; ++candidate) {
-    if (whole % candidate == 0) {
-      below = candidate <= near ? candidate : below;
-      above = above == 0 && candidate > near ? candidate : above;
+  for (int64_t small = 1; small * small <= whole; ++small) {
+    for (const int64_t divisor : {small, whole / small}) {
+      const bool divides = whole % divisor == 0;
+      below = divides && divisor <= near ? std::max(below, divisor) : below;
+      above = divides && divisor > near && (above == 0 || divisor < above) ? divisor : above;
     }
   }
   if (below == 0 || above == 0) {
@@ -118,7 +110,11 @@ void check_heads(Problems& problems, ModelConfig& config) {
 }
 
 void check_numbers(Problems& problems, const ModelConfig& config) {
-  if (config.vocab_size < 2) {
+  if (config.vocab_size == 0) {
+    problems.push_back({.where = "model.vocab_size",
+                        .what = "is not set, and there is no data to take it from",
+                        .hint = "set it, or data.path to a file of `minillm prepare`"});
+  } else if (config.vocab_size < 2) {
     problems.push_back({.where = "model.vocab_size",
                         .what = "is too small",
                         .found = std::to_string(config.vocab_size),
@@ -138,7 +134,8 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
                         .found = fmt::format("{}", config.dropout),
                         .expected = "0 <= dropout < 1"});
   }
-  if (!(config.norm_eps > 0) || !std::isfinite(config.norm_eps)) {
+  const bool norm_is_known = find_part(norm_kinds(), config.norm) != nullptr;  // else there is no default to speak of
+  if (norm_is_known && (!(config.norm_eps > 0) || !std::isfinite(config.norm_eps))) {
     problems.push_back({.where = "model.norm_eps",
                         .what = "is not a positive number",
                         .found = fmt::format("{}", config.norm_eps),
@@ -158,9 +155,31 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
   }
 }
 
+/// Sizes are 31-bit numbers each, but their products are counted in 64 bits: parameters, and values of a context.
+void check_countable(Problems& problems, const ModelConfig& config) {
+  constexpr double most_parameters = 1e15;
+  const auto real = [](int64_t size) { return static_cast<double>(size); };
+  const double d = real(config.d_model);
+  const double heads = 2.0 * (real(config.n_heads) + real(config.n_kv_heads)) * real(config.head_dim);
+  const double layer = d * (2.0 * heads + 3.0 * real(config.d_ff));
+  const double tables = d * (2.0 * real(config.vocab_size) + real(config.max_seq_len));
+  const double parameters = tables + real(config.n_layers) * layer;
+  const double context = real(config.n_layers) * (heads + d) * real(config.max_seq_len);
+  if (parameters > most_parameters || context > most_parameters) {
+    problems.push_back({.where = "model.d_model",
+                        .what = "the model is too large to be counted",
+                        .found = fmt::format("about {:.1e} parameters, {:.1e} values a context", parameters, context),
+                        .expected = fmt::format("at most {:.0e} of each", most_parameters)});
+  }
+}
+
 }  // namespace
 
 void derive(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
+  fail_if_any(derive_and_check(config, data_vocab_size, seq_len));
+}
+
+std::vector<Problem> derive_and_check(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
   Problems problems;
   check_words(problems, config);
   if (const NormKind* norm = find_part(norm_kinds(), config.norm); norm != nullptr && config.norm_eps == 0) {
@@ -180,6 +199,7 @@ void derive(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
   }
   check_numbers(problems, config);
   check_heads(problems, config);
+  check_countable(problems, config);
   if (config.vocab_size >= 2 && config.vocab_size < data_vocab_size) {
     problems.push_back({.where = "model.vocab_size",
                         .what = "is smaller than the data's vocabulary",
@@ -199,7 +219,7 @@ void derive(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
                         .found = "false",
                         .expected = "true with data.objective = \"next\""});
   }
-  fail_if_any(problems);
+  return problems;
 }
 
 }  // namespace minillm

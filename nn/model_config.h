@@ -1,8 +1,11 @@
 #pragma once
 // The [model] section of a config: sizes and the name of each part.
 
+#include "core/error.h"
+
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace minillm {
 
@@ -41,8 +44,11 @@ struct ModelConfig {
   std::string attention_gate = "none";  ///< a sigmoid on the output of attention: none, elementwise
 };
 
-/// Fills in what is derived and checks what must fit together. `data_vocab_size` and `seq_len` come from the data (0
-/// when there is none). Throws an Error that lists every problem, each with its key.
+/// Fills in what is derived and checks what must fit together: every problem, with its key ("model.n_heads") as
+/// `where`. `data_vocab_size` and `seq_len` come from the data (0 when there is none).
+std::vector<Problem> derive_and_check(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len);
+
+/// The same; throws an Error that lists the problems.
 void derive(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len);
 
 }  // namespace minillm

@@ -5,15 +5,18 @@
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "formats/safetensors.h"
+#include "optim/finite.h"
 #include "train/banner.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
+#include "train/initial_weights.h"
 #include "train/metrics.h"
 #include "train/run_folder.h"
 #include "train/samples.h"
 #include "train/summary.h"
 #include "train/trainer.h"
+
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -35,15 +38,30 @@ bool due(int64_t every, int64_t updates) {
   return every > 0 && updates % every == 0;
 }
 
+/// Taking more memory than there is ends in a kill, not in an error: Linux promises it all and takes the promise back.
+void check_fits_memory(const Transformer& model, DType dtype) {
+  const double needed = 4.0 * static_cast<double>(model.parameters().count()) * static_cast<double>(size_of(dtype));
+  const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
+  const double memory = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  if (needed > memory) {
+    fail_input({.where = "[model]",
+                .what = "weights, gradients and the optimizer's two moments do not fit this machine's memory",
+                .found = bytes_text(needed),
+                .expected = "at most " + bytes_text(memory),
+                .hint = "minillm check shows which part is how large"});
+  }
+}
+
 /// Everything a run holds. Built whole by start_run and resume_run; `execute` is the loop.
 class Run {
  public:
   Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)());
 
-  void load_initial_weights(const std::string& init);
+  void save_start();
   void go_on_from(const Checkpoint& checkpoint);
   RunEnd execute();
 
+  Transformer& model() { return model_; }
   const Config& config() const { return loaded_.config; }
   const ConfigOrigins& origins() const { return loaded_.origins; }
 
@@ -52,6 +70,7 @@ class Run {
   void report(const TrainRecord& record);
   void evaluate_now();
   void save(bool as_best);
+  void save_before_failing();
   void finish(std::string_view reason);
   bool time_is_up() const;
 
@@ -66,8 +85,8 @@ class Run {
   std::optional<SampleWriter> samples_;
   ProgressLine progress_;
   Clock::time_point started_ = Clock::now();
-  double seconds_before_ = 0;    // of earlier sessions of the same run
-  double step_seconds_ = 0;      // smoothed, for the time left
+  double seconds_before_ = 0;  // of earlier sessions of the same run
+  double step_seconds_ = 0;    // smoothed, for the time left
   double best_val_loss_ = std::numeric_limits<double>::infinity();
   int64_t metrics_bytes_ = 0;
   int64_t samples_bytes_ = 0;
@@ -81,20 +100,14 @@ Run::Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   if (train.eval_every > 0 && data_.val.size() > 0) {
     validation_.emplace(data_.val, T, "sequential", train.seed, "val");
   }
+  check_fits_memory(model_, model_dtype(train));
   model_.allocate(model_dtype(train), train.seed);
   trainer_.emplace(config(), model_, *loader_);
 }
 
-void Run::load_initial_weights(const std::string& init) {
-  if (init.empty()) {
-    return;
-  }
-  if (std::filesystem::is_directory(init)) {
-    open_checkpoint(init).load_weights(model_.parameters());
-  } else {
-    load_into(model_.parameters(), init);
-  }
-  log_info("weights start from {}", init);
+/// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
+void Run::save_start() {
+  save(false);
 }
 
 void Run::go_on_from(const Checkpoint& checkpoint) {
@@ -110,6 +123,8 @@ void Run::go_on_from(const Checkpoint& checkpoint) {
 RunEnd Run::execute() {
   const std::string& folder = config().run.out;
   clean_checkpoints(folder);
+  std::error_code none_there;
+  std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
   metrics_.emplace(metrics_path(folder), metrics_bytes_);
   samples_.emplace(samples_path(folder), samples_bytes_, data_);
   log_banner(config(), data_, model_, trainer_->optimizer());
@@ -126,14 +141,15 @@ RunEnd Run::execute() {
       samples_->write(updates, model_, config());
     }
     const bool stop = stop_requested_ != nullptr && stop_requested_();
-    if (last || stop || time_is_up() || due(config().train.checkpoint_every, updates)) {
+    const bool time_over = time_is_up();
+    if (last || stop || time_over || due(config().train.checkpoint_every, updates)) {
       save(false);
     }
     if (stop && !last) {
       finish("stopped by a signal");
       return RunEnd::stopped;
     }
-    if (time_is_up() && !last) {
+    if (time_over && !last) {
       finish("train.max_minutes is over");
       return RunEnd::finished;
     }
@@ -152,7 +168,7 @@ void Run::train_step() {
     result = trainer_->step();
   } catch (const Error&) {
     progress_.finish();
-    save(false);  // the update was refused: this is the last finite state
+    save_before_failing();
     throw;
   }
   const double seconds = seconds_since(begin);
@@ -200,13 +216,31 @@ void Run::evaluate_now() {
   }
 }
 
+/// The update was refused, so this is the last finite state; unless the one before overflowed the weights already.
+/// What goes wrong here must not hide why the run fails.
+void Run::save_before_failing() {
+  try {
+    save(false);
+  } catch (const Error& error) {
+    log_warning("{}", error.what());
+  }
+}
+
 void Run::save(bool as_best) {
   const std::string& folder = config().run.out;
+  if (const std::optional<NonFinite> weight = first_non_finite_weight(model_.parameters())) {
+    fail_work({.where = fmt::format("step {}", trainer_->steps_done()),
+               .what = fmt::format("the update before made {} not finite; such weights are not saved", weight->tensor),
+               .found = fmt::format("{} at element {}", weight->value, weight->index),
+               .hint = checkpoint_steps(folder).empty()
+                           ? "try a smaller optim.lr"
+                           : "an older checkpoint is there; go on with a smaller optim.lr"});
+  }
   RunState state{.step = trainer_->steps_done()};
   state.integers = {{"cursor", trainer_->steps_done() * config().train.batch_size},
                     {"seed", static_cast<int64_t>(config().train.seed)},
-                    {"metrics_bytes", metrics_->sync()},
-                    {"samples_bytes", samples_->sync()}};
+                    {"metrics_bytes", metrics_ ? metrics_->sync() : metrics_bytes_},
+                    {"samples_bytes", samples_ ? samples_->sync() : samples_bytes_}};
   state.numbers = {{"best_val_loss", best_val_loss_}, {"seconds", seconds_before_ + seconds_since(started_)}};
   state.texts = {{"data_sha256", data_.sha256},
                  {"tokenizer_sha256", data_.tokenizer_sha256},
@@ -239,14 +273,19 @@ void Run::finish(std::string_view reason) {
   log_end(config(), summary, reason);
 }
 
-TokenFile open_data_of(const Config& config) {
-  if (config.data.path.empty()) {
-    fail_input({.where = "data.path",
-                .what = "a run needs data",
+TokenFile open_data_of(const LoadedConfig& loaded) {
+  const std::string& path = loaded.config.data.path;
+  std::error_code error;
+  const bool is_missing = path != "synthetic" && !path.empty() && !std::filesystem::exists(path, error);
+  if (path.empty() || is_missing) {
+    const auto origin = loaded.origins.find("data.path");
+    fail_input({.where = origin == loaded.origins.end() ? "data.path" : origin->second + ": data.path",
+                .what = path.empty() ? "a run needs data" : "there is no such file",
+                .found = path,
                 .expected = "a file of `minillm prepare`, or \"synthetic\"",
                 .hint = "minillm prepare text.txt --out data.h5, then data.path=data.h5"});
   }
-  return open_data(config.data.path);
+  return open_data(path);
 }
 
 void use_threads(const TrainConfig& config) {
@@ -254,8 +293,7 @@ void use_threads(const TrainConfig& config) {
 }
 
 /// Prints what a resume changes; refuses what it must not change.
-void compare_with_checkpoint(const Config& before, const Config& after, const Checkpoint* checkpoint,
-                             const TokenFile& data) {
+void compare_settings(const Config& before, const Config& after) {
   for (const ConfigChange& change : diff(before, after)) {
     const bool fixed = change.key.starts_with("model.") || change.key == "data.seq_len" || change.key == "data.order" ||
                        change.key == "data.objective" || change.key == "train.dtype" || change.key == "train.seed" ||
@@ -272,10 +310,10 @@ void compare_with_checkpoint(const Config& before, const Config& after, const Ch
       log_warning("the {} schedule now ends at another step: learning rates differ from here on", after.optim.schedule);
     }
   }
-  if (checkpoint == nullptr) {
-    return;
-  }
-  const auto& texts = checkpoint->state().texts;
+}
+
+void check_same_data(const Checkpoint& checkpoint, const TokenFile& data) {
+  const auto& texts = checkpoint.state().texts;
   if (texts.at("tokenizer_sha256") != data.tokenizer_sha256 || texts.at("data_sha256") != data.sha256) {
     fail_input({.where = data.path,
                 .what = "is not the data this run was trained on",
@@ -287,14 +325,21 @@ void compare_with_checkpoint(const Config& before, const Config& after, const Ch
 
 }  // namespace
 
-void complete_config(Config& config, const TokenFile* data) {
-  derive(config.model, data != nullptr ? data->vocab_size : 0, config.data.seq_len);
+void complete_config(LoadedConfig& loaded, const TokenFile* data) {
+  Config& config = loaded.config;
+  const Config written = config;  // which keys were derived is told by what they were before
+  std::vector<Problem> problems =
+      derive_and_check(config.model, data != nullptr ? data->vocab_size : 0, config.data.seq_len);
+  for (Problem& problem : problems) {
+    problem = located(std::move(problem), written, loaded.origins);
+  }
+  fail_if_any(problems);
 }
 
 RunEnd start_run(const StartRequest& request) {
   LoadedConfig loaded = request.loaded;
-  TokenFile data = open_data_of(loaded.config);
-  complete_config(loaded.config, &data);
+  TokenFile data = open_data_of(loaded);
+  complete_config(loaded, &data);
   use_threads(loaded.config.train);
   for (const std::string& notice : config_notices(loaded.config)) {
     log_warning("{}", notice);
@@ -303,17 +348,22 @@ RunEnd start_run(const StartRequest& request) {
   const ConfigOrigins origins = loaded.origins;
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.
   Run run(std::move(loaded), std::move(data), request.stop_requested);
-  run.load_initial_weights(request.init);
+  load_initial_weights(run.model(), {config, origins}, request.init);
   const std::string moved = create_run_folder(config.run.out, request.force);
+  const FileDescriptor lock = lock_run_folder(config.run.out);
   if (!moved.empty()) {
     log_info("the old run is now {}", moved);
   }
-  write_run_config(config.run.out, to_toml(config, origins));
+  if (!request.init.empty()) {
+    run.save_start();
+  }
+  write_run_config(config.run.out, to_toml(config, origins));  // last: with it the folder is one to resume
   return run.execute();
 }
 
 RunEnd resume_run(const ResumeRequest& request) {
   check_run_folder(request.folder);
+  const FileDescriptor lock = lock_run_folder(request.folder);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(request.folder);
   const std::string file = config_path(request.folder);
   const auto parse = [&](const std::vector<std::string>& overrides) {
@@ -321,13 +371,18 @@ RunEnd resume_run(const ResumeRequest& request) {
   };
   LoadedConfig before = parse({});
   LoadedConfig loaded = parse(request.overrides);
-  TokenFile data = open_data_of(loaded.config);
-  complete_config(before.config, &data);
-  complete_config(loaded.config, &data);
+  TokenFile data = open_data_of(loaded);
+  if (checkpoint) {
+    check_same_data(*checkpoint, data);
+  }
+  complete_config(before, &data);
+  complete_config(loaded, &data);
   before.config.run.out = request.folder;  // the folder may have been moved since
   loaded.config.run.out = request.folder;
-  compare_with_checkpoint(before.config, loaded.config, checkpoint ? &*checkpoint : nullptr, data);
-  if (checkpoint && checkpoint->step() >= loaded.config.train.steps) {
+  compare_settings(before.config, loaded.config);
+  const bool done = checkpoint && checkpoint->step() >= loaded.config.train.steps;
+  if (done && std::filesystem::exists(summary_path(request.folder))) {
+    clean_checkpoints(request.folder);
     log_info("{} is finished already: {} of {} steps; train.steps=N goes on", request.folder, checkpoint->step(),
              loaded.config.train.steps);
     return RunEnd::finished;

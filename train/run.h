@@ -33,6 +33,6 @@ RunEnd resume_run(const ResumeRequest& request);
 
 /// Completes a config with what the data says (nullptr: no data) and what its parts derive, and checks all of it.
 /// Throws an Error that lists every problem.
-void complete_config(Config& config, const TokenFile* data);
+void complete_config(LoadedConfig& loaded, const TokenFile* data);
 
 }  // namespace minillm

@@ -3,6 +3,10 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <filesystem>
 
 namespace minillm {
@@ -27,6 +31,21 @@ std::string free_old_name(const std::string& folder) {
   return name;
 }
 
+/// Whether every entry of a folder is one of a start: a start that was killed before its config was written leaves
+/// temporaries and at most the checkpoint of step 0.
+bool holds_only_a_start(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool checkpoints = name == "checkpoints" && entry->is_directory(error);
+    const bool of_a_start = name == "step_000000.h5" || name.find(".tmp.") != std::string::npos;
+    if (checkpoints ? !holds_only_a_start(entry->path().string()) : !of_a_start) {
+      return false;
+    }
+  }
+  return !error;
+}
+
 [[noreturn]] void fail_with(const std::string& folder, const std::error_code& error) {
   fail_input({.where = folder,
               .what = "the run's folder cannot be made: " + error.message(),
@@ -43,7 +62,7 @@ std::string create_run_folder(const std::string& given, bool force) {
     fail_input({.where = folder, .what = "is a file, a folder is needed", .hint = "choose another with --out"});
   }
   std::string moved_to;
-  if (fs::is_directory(folder, error) && !fs::is_empty(folder, error)) {
+  if (fs::is_directory(folder, error) && !holds_only_a_start(folder)) {
     if (!force) {
       fail_input({.where = folder,
                   .what = "the run exists already",
@@ -51,6 +70,7 @@ std::string create_run_folder(const std::string& given, bool force) {
                                       "{} with --force",
                                       folder, free_old_name(folder))});
     }
+    const FileDescriptor lock = lock_run_folder(folder);  // a run that is under way would go on in both
     moved_to = free_old_name(folder);
     fs::rename(folder, moved_to, error);
     if (error) {
@@ -58,10 +78,24 @@ std::string create_run_folder(const std::string& given, bool force) {
     }
   }
   fs::create_directories(checkpoints_path(folder), error);
+  if (!error) {
+    fs::remove(checkpoints_path(folder) + "/step_000000.h5", error);  // a killed start's, with other weights
+  }
   if (error) {
     fail_with(folder, error);
   }
   return moved_to;
+}
+
+FileDescriptor lock_run_folder(const std::string& folder) {
+  FileDescriptor lock(::open(without_slash(folder).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Where folders cannot be locked (some network file systems) runs go unguarded.
+  if (lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    fail_input({.where = folder,
+                .what = "another process is training in this folder",
+                .hint = "wait for it, or choose another folder with --out"});
+  }
+  return lock;
 }
 
 void check_run_folder(const std::string& folder) {
@@ -70,7 +104,8 @@ void check_run_folder(const std::string& folder) {
     fail_input({.where = folder, .what = "there is no such run", .expected = "the folder of a run, runs/NAME"});
   }
   if (!fs::is_regular_file(config_path(folder), error)) {
-    fail_input({.where = folder, .what = "is not a run's folder: it has no config.toml"});
+    fail_input({.where = folder, .what = "is not a run's folder: it has no config.toml",
+                .hint = "a run killed before its first step leaves such a folder: start it again"});
   }
 }
 

@@ -1,15 +1,22 @@
 #pragma once
 // A run's folder: runs/NAME with config.toml, metrics.jsonl, summary.json and checkpoints/.
 
+#include "data/file_descriptor.h"
+
 #include <string>
 #include <string_view>
 
 namespace minillm {
 
 /// Makes the folder with its checkpoints/ inside. An existing run is never overwritten: an input Error that names
-/// --resume, --out and --force, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken). An
-/// empty folder counts as free. Returns where the old run was moved, or "".
+/// --resume, --out and --force, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken). A
+/// folder that is empty, or holds only what a start killed before it wrote its config leaves, is free. Returns where the
+/// old run was moved, or "".
 std::string create_run_folder(const std::string& folder, bool force);
+
+/// Keeps other processes from training in the folder, until the descriptor is closed or the process is gone, however it
+/// ends. Throws an input Error when one does already.
+FileDescriptor lock_run_folder(const std::string& folder);
 
 /// Throws an input Error unless the folder is a run's: it has a config.toml.
 void check_run_folder(const std::string& folder);

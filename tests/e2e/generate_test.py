@@ -1,0 +1,74 @@
+"""Text from a trained model, as a user asks for it."""
+import support
+
+
+class Generate(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.train("run", train__steps=60, data__seq_len=24, train__eval_every=0, optim__lr=0.02)
+
+    def generate(self, *arguments):
+        return self.run_program("generate", "run", *arguments).stdout
+
+    def test_a_seed_repeats_a_text(self):
+        texts = [self.generate("--seed", seed) for seed in (1, 1, 2)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_a_drawn_seed_is_printed_and_repeats_the_text(self):
+        done = self.run_program("generate", "run")
+        seed = support.re.search(r"^seed (\d+)$", done.stderr, support.re.M).group(1)
+        self.assertEqual(self.generate("--seed", seed), done.stdout)
+        self.assertNotEqual(self.run_program("generate", "run").stdout, done.stdout)
+
+    def test_greedy_needs_no_seed(self):
+        greedy = [self.generate("--temperature", 0, "--seed", seed) for seed in (1, 2)]
+        self.assertEqual(greedy[0], greedy[1])
+        self.assertEqual(greedy[0], self.generate("--top-k", 1, "--seed", 3))
+        self.assertNotEqual(greedy[0], self.generate("--seed", 1, "--top-p", 1))
+
+    def test_json_is_the_same_text(self):
+        done = self.json_of("generate", "run", "--prompt", "Two cats", "--seed", 4, "--max-tokens", 9)
+        self.assertLessEqual({"text", "prompt_token_ids", "token_ids", "seed", "tokens_per_s", "prefill_tokens_per_s"},
+                             set(done))
+        self.assertEqual(done["seed"], 4)
+        self.assertEqual(done["prompt_token_ids"][0], 1)
+        self.assertEqual(len(done["prompt_token_ids"]), 3)
+        self.assertLessEqual(len(done["token_ids"]), 9)
+        self.assertGreater(done["prefill_tokens_per_s"], 0)
+        plain = self.generate("--prompt", "Two cats", "--seed", 4, "--max-tokens", 9)
+        self.assertEqual(plain, "Two cats" + done["text"] + "\n")
+
+    def test_the_context_ends_a_text(self):
+        done = self.json_of("generate", "run", "--seed", 1, "--max-tokens", 1000, "--top-p", 0.5)
+        self.assertLessEqual(len(done["token_ids"]), 24)
+
+    def test_an_empty_prompt(self):
+        done = self.json_of("generate", "run", "--prompt", "", "--seed", 1)
+        self.assertEqual(done["prompt_token_ids"], [1])
+        self.assertEqual(done["text"], self.json_of("generate", "run", "--seed", 1)["text"])
+
+    def test_no_tokens(self):
+        self.assertEqual(self.generate("--prompt", "Two cats", "--max-tokens", 0), "Two cats\n")
+
+    def test_a_prompt_longer_than_the_context(self):
+        prompt = "Two cats" + " see the ball" * 11  # <s> and 35 words
+        for more in ([], ["--json"]):
+            message = self.refused("generate", "run", "--prompt", prompt, *more)
+            self.assertIn("--prompt", message)
+            self.assertRegex(message, r"found 36 tokens.*expected 1 to 24")
+
+    def test_eval_repeats(self):
+        first = self.json_of("eval", "run")
+        self.assertLessEqual({"val_loss", "bits_per_byte", "tokens"}, set(first))
+        self.assertEqual(self.json_of("eval", "run"), first)
+        self.run_program("train", "--resume", "run", "train.steps=61")
+        self.assertNotEqual(self.json_of("eval", "run")["val_loss"], first["val_loss"])
+        # The checkpoint of 60 steps is still there, and still the same.
+        again = self.json_of("eval", "run", "--checkpoint", 60)
+        self.assertEqual((again["val_loss"], again["tokens"]), (first["val_loss"], first["tokens"]))
+        self.assertLess(self.json_of("eval", "run", "--tokens", 240)["tokens"], first["tokens"])
+
+
+if __name__ == "__main__":
+    support.main()
