@@ -1,6 +1,7 @@
 #include "core/kernels/softmax.h"
 
 #include "core/kernels/elementwise.h"
+#include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 
 #include <algorithm>
@@ -11,66 +12,14 @@ namespace minillm::kernels {
 
 namespace {
 
-MINILLM_SIMD float largest(const float* x, int64_t N) {
-  constexpr float lowest = -std::numeric_limits<float>::infinity();
-  float m[lanes];
-  for (int lane = 0; lane < lanes; ++lane) {
-    m[lane] = lowest;
-  }
-  int64_t j = 0;
-  for (; j + lanes <= N; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      m[lane] = x[j + lane] > m[lane] ? x[j + lane] : m[lane];
-    }
-  }
-  for (; j < N; ++j) {
-    m[0] = x[j] > m[0] ? x[j] : m[0];
-  }
-  float all = lowest;
-  for (int lane = 0; lane < lanes; ++lane) {
-    all = m[lane] > all ? m[lane] : all;
-  }
-  return all;
-}
-
 /// As in the reference: a row of -inf alone is shifted by 0.
 float shift_of(const float* x, int64_t N) {
-  const float m = largest(x, N);
+  const float m = largest_of(x, N);
   return m == -std::numeric_limits<float>::infinity() ? 0.0F : m;
 }
 
-MINILLM_SIMD float sum_of(const float* x, int64_t N) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= N; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += x[j + lane];
-    }
-  }
-  for (; j < N; ++j) {
-    partial[j % lanes] += x[j];
-  }
-  return sum_lanes(partial);
-}
-
 MINILLM_SIMD float dot(const float* a, const float* b, int64_t N) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= N; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += a[j + lane] * b[j + lane];
-    }
-  }
-  for (; j < N; ++j) {
-    partial[j % lanes] += a[j] * b[j];
-  }
-  return sum_lanes(partial);
-}
-
-MINILLM_SIMD void scale_row(float* y, float factor, int64_t N) {
-  for (int64_t j = 0; j < N; ++j) {
-    y[j] *= factor;
-  }
+  return sum_in_lanes(N, [=](int64_t j) { return a[j] * b[j]; });
 }
 
 MINILLM_SIMD void add_softmax_slope(const float* dy, const float* y, float* dx, float mean, int64_t N) {
