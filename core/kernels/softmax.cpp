@@ -1,6 +1,7 @@
 #include "core/kernels/softmax.h"
 
 #include "core/kernels/elementwise.h"
+#include "core/kernels/exp.h"
 #include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 
@@ -28,11 +29,16 @@ MINILLM_SIMD void add_softmax_slope(const float* dy, const float* y, float* dx, 
   }
 }
 
-float exp_row(const float* x, float* y, float shift, int64_t N) {
+MINILLM_SIMD void set_log_softmax(const float* x, float* y, float shift, float log_sum, int64_t N) {
   for (int64_t j = 0; j < N; ++j) {
-    y[j] = std::exp(x[j] - shift);
+    y[j] = x[j] - shift - log_sum;
   }
-  return sum_of(y, N);
+}
+
+MINILLM_SIMD void add_log_softmax_slope(const float* dy, const float* y, float* dx, float sum_dy, int64_t N) {
+  for (int64_t j = 0; j < N; ++j) {
+    dx[j] += dy[j] - fast_exp(y[j]) * sum_dy;
+  }
 }
 
 /// Calls body(r) for every row, in parallel.
@@ -52,7 +58,7 @@ void softmax_forward(const float* x, float* y, int64_t R, int64_t N) {
   for_each_row(R, N, [=](int64_t r) {
     const float* x_r = x + r * N;
     float* y_r = y + r * N;
-    const float sum = exp_row(x_r, y_r, shift_of(x_r, N), N);
+    const float sum = exp_shifted(x_r, y_r, shift_of(x_r, N), N);
     scale_row(y_r, sum == 0.0F ? 0.0F : 1.0F / sum, N);
   });
 }
@@ -71,11 +77,9 @@ void log_softmax_forward(const float* x, float* y, int64_t R, int64_t N) {
     const float* x_r = x + r * N;
     float* y_r = y + r * N;
     const float shift = shift_of(x_r, N);
-    const float sum = exp_row(x_r, y_r, shift, N);
+    const float sum = exp_shifted(x_r, y_r, shift, N);
     const float log_sum = sum == 0.0F ? 0.0F : std::log(sum);
-    for (int64_t j = 0; j < N; ++j) {
-      y_r[j] = x_r[j] - shift - log_sum;
-    }
+    set_log_softmax(x_r, y_r, shift, log_sum, N);
   });
 }
 
@@ -83,11 +87,7 @@ void log_softmax_backward(const float* dy, const float* y, float* dx, int64_t R,
   for_each_row(R, N, [=](int64_t r) {
     const float* dy_r = dy + r * N;
     const float* y_r = y + r * N;
-    float* dx_r = dx + r * N;
-    const float sum = sum_of(dy_r, N);
-    for (int64_t j = 0; j < N; ++j) {
-      dx_r[j] += dy_r[j] - std::exp(y_r[j]) * sum;
-    }
+    add_log_softmax_slope(dy_r, y_r, dx + r * N, sum_of(dy_r, N), N);
   });
 }
 
