@@ -69,8 +69,8 @@ class Run {
   std::optional<SampleWriter> samples_;
   ProgressLine progress_;
   Clock::time_point started_ = Clock::now();
-  double seconds_before_ = 0;    // of earlier sessions of the same run
-  double step_seconds_ = 0;      // smoothed, for the time left
+  double seconds_before_ = 0;  // of earlier sessions of the same run
+  double step_seconds_ = 0;    // smoothed, for the time left
   double best_val_loss_ = std::numeric_limits<double>::infinity();
   int64_t metrics_bytes_ = 0;
   int64_t samples_bytes_ = 0;
@@ -227,8 +227,9 @@ void Run::save(bool as_best) {
     fail_work({.where = fmt::format("step {}", trainer_->steps_done()),
                .what = fmt::format("the update before made {} not finite; such weights are not saved", weight->tensor),
                .found = fmt::format("{} at element {}", weight->value, weight->index),
-               .hint = checkpoint_steps(folder).empty() ? "try a smaller optim.lr"
-                                                        : "an older checkpoint is there; go on with a smaller optim.lr"});
+               .hint = checkpoint_steps(folder).empty()
+                           ? "try a smaller optim.lr"
+                           : "an older checkpoint is there; go on with a smaller optim.lr"});
   }
   RunState state{.step = trainer_->steps_done()};
   state.integers = {{"cursor", trainer_->steps_done() * config().train.batch_size},

@@ -104,7 +104,8 @@ void check_run_folder(const std::string& folder) {
     fail_input({.where = folder, .what = "there is no such run", .expected = "the folder of a run, runs/NAME"});
   }
   if (!fs::is_regular_file(config_path(folder), error)) {
-    fail_input({.where = folder, .what = "is not a run's folder: it has no config.toml",
+    fail_input({.where = folder,
+                .what = "is not a run's folder: it has no config.toml",
                 .hint = "a run killed before its first step leaves such a folder: start it again"});
   }
 }
