@@ -10,10 +10,10 @@ namespace minillm {
 
 namespace {
 
-/// The line through a tensor's values along which the loss is differentiated: one element, or a random direction.
-/// Element i moves by t * max(1, |x_i|) * direction_i.
+/// The line through a tensor's values along which the loss is differentiated: one element, or a random direction in
+/// which element i moves by t * max(1, |x_i|) * direction_i.
 struct Line {
-  int64_t index = -1;
+  int64_t index = -1;         // the element; -1: a random direction
   std::vector<double> slope;  // dx_i / dt
 };
 
@@ -132,7 +132,7 @@ double step_of(const std::vector<double>& x, const Line& line, double step) {
 GradcheckResult check_tensor(const GradcheckTensor& tensor, const std::function<double()>& loss, double magnitude,
                              const GradcheckOptions& options) {
   check(tensor.value.shape == tensor.analytic.shape, "gradcheck of {}: the gradient has shape {}, the values {}",
-        tensor.name, to_string(tensor.analytic.shape), to_string(tensor.value.shape));
+        tensor.name, tensor.analytic.shape, tensor.value.shape);
   Probe probe(tensor.value, loss);
   RandomStream stream(random_key(options.seed, "gradcheck", tensor.name));
   const std::vector<double> gradient = values_of(tensor.analytic);
@@ -215,7 +215,7 @@ std::vector<GradcheckResult> gradcheck(const std::vector<GradcheckTensor>& tenso
 }
 
 std::vector<GradcheckResult> gradcheck_op(const std::function<Var(Tape&, const std::vector<Var>&)>& op,
-                                          std::vector<Tensor>& inputs, TapeOptions tape_options,
+                                          const std::vector<Tensor>& inputs, TapeOptions tape_options,
                                           const GradcheckOptions& options) {
   Tape tape(tape_options);
   const std::vector<Var> variables = variables_of(tape, inputs);

@@ -9,7 +9,7 @@
 
 namespace minillm {
 
-/// One number to differentiate with respect to: its values and the analytic gradient of the loss.
+/// A tensor to differentiate with respect to: its values and the analytic gradient of the loss.
 struct GradcheckTensor {
   std::string name;
   Tensor value;     ///< float64; perturbed and restored
@@ -38,9 +38,10 @@ std::vector<GradcheckResult> gradcheck(const std::vector<GradcheckTensor>& tenso
                                        const GradcheckOptions& options = {});
 
 /// For ops: runs `op` on float64 variables, projects its result on a fixed random tensor (never a plain sum: that is
-/// constant for a softmax), and checks the gradient of each input. `composed` and `kernels` choose the path.
+/// constant for a softmax), and checks the gradient of each input. The inputs' values are moved and restored; the
+/// tape's options choose fused or composed.
 std::vector<GradcheckResult> gradcheck_op(const std::function<Var(Tape&, const std::vector<Var>&)>& op,
-                                          std::vector<Tensor>& inputs, TapeOptions tape_options = {},
+                                          const std::vector<Tensor>& inputs, TapeOptions tape_options = {},
                                           const GradcheckOptions& options = {});
 
 double worst_error(const std::vector<GradcheckResult>& results);

@@ -37,7 +37,8 @@ struct Node {
   Tensor grad;                     ///< empty until the first accumulation
   Parameter* parameter = nullptr;  ///< set on a parameter's leaf: `grad` is then the parameter's own
 
-  /// Adds this node's contribution to the gradient of each input. Called once, when `grad` is complete.
+  /// Adds this node's contribution to the gradient of each input that needs one. Called once, when `grad` is complete,
+  /// and only when some input does: an op of one operand need not ask.
   /// The contract of every op: backward ACCUMULATES, it never assigns, because an input may have other readers.
   virtual void backward(Tape& tape) = 0;
 

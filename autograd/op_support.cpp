@@ -14,7 +14,7 @@ void add_reduced(const Tensor& from, const Tensor& to) {
 }
 
 void add_in_place(const Tensor& a, const Tensor& b) {
-  check(a.shape == b.shape, "cannot add {} to {} in place", to_string(b.shape), to_string(a.shape));
+  check(a.shape == b.shape, "cannot add {} to {} in place", b.shape, a.shape);
   add_reduced(b, a);
 }
 
@@ -34,17 +34,16 @@ void add_to_gradient(Tape& tape, NodeId id, const Tensor& contribution) {
 }
 
 Shape broadcast_operands(const char* op, Var a, Var b, Here here) {
-  check_op(a.dtype() == b.dtype(), op, a.tape(), here, "operands must share a dtype; found {} and {}",
-           to_string(a.dtype()), to_string(b.dtype()));
-  check_op(can_broadcast(a.shape(), b.shape()), op, a.tape(), here, "shapes {} and {} do not broadcast",
-           to_string(a.shape()), to_string(b.shape()));
+  check_op(a.dtype() == b.dtype(), op, a.tape(), here, "operands must share a dtype; found {} and {}", a.dtype(),
+           b.dtype());
+  check_op(can_broadcast(a.shape(), b.shape()), op, a.tape(), here, "shapes {} and {} do not broadcast", a.shape(),
+           b.shape());
   return broadcast_shapes(a.shape(), b.shape());
 }
 
 int axis_of(const char* op, Var x, int axis, Here here) {
   const int rank = x.shape().rank();
-  check_op(axis >= -rank && axis < rank, op, x.tape(), here, "axis {} is out of range for shape {}", axis,
-           to_string(x.shape()));
+  check_op(axis >= -rank && axis < rank, op, x.tape(), here, "axis {} is out of range for shape {}", axis, x.shape());
   return x.shape().normalize_axis(axis);
 }
 

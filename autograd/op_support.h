@@ -37,6 +37,12 @@ Shape broadcast_operands(const char* op, Var a, Var b, Here here);
 /// Axis in [0, rank), negative ones counted from the end; throws the op's error otherwise.
 int axis_of(const char* op, Var x, int axis, Here here);
 
+/// The values of `gradient` as T*, null when the operand needs none: what kernels with several gradients take.
+template <class T>
+T* data_or_null(const Tensor& gradient) {
+  return gradient ? gradient.as<T>() : nullptr;
+}
+
 /// Rows of a tensor whose last axis is the row: the product of [..] in [.., d].
 inline int64_t rows_of(const Shape& shape) {
   int64_t rows = 1;

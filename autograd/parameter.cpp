@@ -68,10 +68,8 @@ Parameter& ParameterStore::declare_merged(std::string name, std::vector<NamedRow
 
 Parameter& ParameterStore::add(Parameter parameter) {
   check(!allocated(), "parameter {} was declared after the store took its memory", parameter.name);
-  const std::vector<std::string_view> taken = names();
   for (const NamedRows& part : parameter.slices) {
-    check(std::find(taken.begin(), taken.end(), part.name) == taken.end(), "parameter {} was declared twice",
-          part.name);
+    check(taken_names_.insert(part.name).second, "parameter {} was declared twice", part.name);
   }
   parameters_.push_back(std::move(parameter));
   return parameters_.back();

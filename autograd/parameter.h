@@ -8,6 +8,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace minillm {
@@ -98,6 +99,7 @@ class ParameterStore {
   Parameter& add(Parameter parameter);
 
   std::deque<Parameter> parameters_;  // a deque: references handed to modules stay valid
+  std::unordered_set<std::string> taken_names_;
   Buffer weights_;
   Buffer gradients_;
 };

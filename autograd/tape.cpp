@@ -3,6 +3,7 @@
 #include "core/log.h"
 
 #include <cmath>
+#include <utility>
 
 namespace minillm {
 
@@ -61,8 +62,7 @@ void GradientPool::clear() {
 Tape::Tape(TapeOptions options) : options_(options) {}
 
 Var Tape::constant(const Tensor& value, Here here) {
-  LeafNode& node = *new (arena_.allocate(sizeof(LeafNode))) LeafNode();
-  append(node, "constant", {}, here);
+  LeafNode& node = place<LeafNode>("constant", {}, here);
   node.value = value;
   return var(node);
 }
@@ -149,7 +149,7 @@ void Tape::release_gradient(Node& node) {
 
 void Tape::backward(Var loss, double seed) {
   check(loss.value().numel() == 1, "backward starts at one element, #{} {} has shape {}", loss.id(), loss.node().op,
-        to_string(loss.shape()));
+        loss.shape());
   check(loss.node().needs_grad, "#{} {} does not depend on any parameter or variable, or the tape does not record",
         loss.id(), loss.node().op);
   if (options_.retain_grads) {
@@ -198,7 +198,7 @@ void Tape::dump(std::FILE* out) const {
   for (const Node* node : nodes_) {
     const char* scope = node->parameter != nullptr ? node->parameter->name.c_str() : node->scope;
     fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12.6g} {:>12.6g}  {}:{}\n", node->id, node->op, scope,
-               to_string(node->value.shape), norm(node->value), norm(node->grad), node->here.file, node->here.line);
+               node->value.shape, norm(node->value), norm(node->grad), node->here.file, node->here.line);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <new>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -88,18 +89,14 @@ class Tape {
   }
   template <class N>
   N& make_n(const char* op, std::span<const Var> inputs, const Shape& shape, DType dtype, Here here) {
-    static_assert(std::is_trivially_destructible_v<N>, "nodes hold plain data only");
-    N& node = *new (arena_.allocate(sizeof(N))) N();
-    append(node, op, inputs, here);
+    N& node = place<N>(op, inputs, here);
     node.value = allocate(shape, dtype);
     return node;
   }
   /// Appends a node whose value is a view of its input's (reshape).
   template <class N>
   N& make_view(const char* op, Var input, const Tensor& value, Here here) {
-    static_assert(std::is_trivially_destructible_v<N>, "nodes hold plain data only");
-    N& node = *new (arena_.allocate(sizeof(N))) N();
-    append(node, op, std::span<const Var>(&input, 1), here);
+    N& node = place<N>(op, {&input, 1}, here);
     node.value = value;
     return node;
   }
@@ -177,6 +174,13 @@ class Tape {
   void dump(std::FILE* out) const;
 
  private:
+  template <class N>
+  N& place(const char* op, std::span<const Var> inputs, Here here) {
+    static_assert(std::is_trivially_destructible_v<N>, "nodes hold plain data only");
+    N& node = *new (arena_.allocate(sizeof(N))) N();
+    append(node, op, inputs, here);
+    return node;
+  }
   void append(Node& node, const char* op, std::span<const Var> inputs, Here here);
   const char* intern(std::string_view scope);
   void release_gradient(Node& node);

@@ -26,7 +26,7 @@ const Tensor& Var::grad() const {
 }
 
 double Var::item() const {
-  check(value().numel() == 1, "item() needs one element, #{} {} has shape {}", id_, node().op, to_string(shape()));
+  check(value().numel() == 1, "item() needs one element, #{} {} has shape {}", id_, node().op, shape());
   return value().at(0);
 }
 

@@ -17,15 +17,17 @@ namespace minillm::cli {
 
 namespace {
 
+constexpr int64_t most_parameters = 1'000'000'000'000'000;  // counts stay exact
+
 LoadedConfig load(const Arguments& arguments) {
   LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
   const std::string& path = loaded.config.data.path;
   const bool has_data = path == "synthetic" || (!path.empty() && std::filesystem::exists(path));
   if (loaded.config.model.vocab_size == 0 && has_data) {
     const TokenFile data = open_data(path);
-    complete_config(loaded.config, &data);
+    complete_config(loaded, &data);
   } else {
-    complete_config(loaded.config, nullptr);
+    complete_config(loaded, nullptr);
   }
   return loaded;
 }
@@ -114,9 +116,10 @@ void print_text(const LoadedConfig& loaded, const Ledger& ledger) {
 }
 
 int run(const Arguments& arguments) {
+  const int64_t wanted = arguments.given("match") ? arguments.integer("match", 1, most_parameters) : 0;
   LoadedConfig loaded = load(arguments);
-  if (arguments.given("match")) {
-    const WidthMatch match = match_parameters(loaded.config.model, arguments.integer("match", 1));
+  if (wanted > 0) {
+    const WidthMatch match = match_parameters(loaded.config.model, wanted);
     loaded.config.model.d_ff = match.d_ff;
     loaded.origins["model.d_ff"] = "--match";
     if (!arguments.given("json")) {

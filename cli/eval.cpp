@@ -38,7 +38,8 @@ int run(const Arguments& arguments) {
   }
   fmt::print("{} after {} steps on {}\n", run.checkpoint, thousands(run.step), data.path);
   fmt::print("val_loss       {:.6f} nats per token (perplexity {:.2f})\n", result.loss, std::exp(result.loss));
-  fmt::print("bits_per_byte  {}\n", std::isnan(bits) ? "unknown: the data has no byte counts" : fmt::format("{:.6f}", bits));
+  fmt::print("bits_per_byte  {}\n",
+             std::isnan(bits) ? "unknown: the data has no byte counts" : fmt::format("{:.6f}", bits));
   fmt::print("tokens         {} in {} windows of {}\n", thousands(result.tokens), thousands(result.windows), T);
   return 0;
 }

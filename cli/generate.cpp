@@ -57,7 +57,8 @@ int run(const Arguments& arguments) {
   const int64_t max_tokens = arguments.integer("max-tokens", 0);
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
   if (run.tokenizer == nullptr) {
-    fail_input({.where = run.checkpoint, .what = "was trained on imported tokens: there is no tokenizer for text",
+    fail_input({.where = run.checkpoint,
+                .what = "was trained on imported tokens: there is no tokenizer for text",
                 .hint = "prepare the text with minillm prepare to get one"});
   }
   std::vector<int32_t> prompt = {run.tokenizer->bos_id()};
@@ -75,9 +76,8 @@ int run(const Arguments& arguments) {
     log_info("seed {}", seed);
     std::fputs(valid_utf8(arguments.text("prompt")).c_str(), stdout);
   }
-  const Generation generation =
-      generate(*run.model, prompt, max_tokens, sampler, end, tape_options(run.config.train),
-               json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print));
+  const Generation generation = generate(*run.model, prompt, max_tokens, sampler, end, tape_options(run.config.train),
+                                         json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print));
   if (json) {
     print_json(prompt, generation, valid_utf8(run.tokenizer->decode(generation.tokens)), seed);
     return 0;

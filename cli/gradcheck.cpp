@@ -17,11 +17,12 @@ namespace {
 constexpr double bar = 1e-6;
 
 int run(const Arguments& arguments) {
-  Config config = load_config(arguments.words().front(), arguments.overrides()).config;
+  LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
+  Config& config = loaded.config;
   if (config.model.vocab_size == 0) {
     config.model.vocab_size = 31;  // the check needs a vocabulary, not this run's
   }
-  complete_config(config, nullptr);
+  complete_config(loaded, nullptr);
   const std::vector<GradcheckResult> results =
       gradcheck_model(shrink_for_gradcheck(config.model), tape_options(config.train));
   const double worst = worst_error(results);

@@ -18,8 +18,8 @@ namespace minillm::cli {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {prepare_command(),  import_tokens_command(), train_command(),    check_command(),
-          eval_command(),     generate_command(),      gradcheck_command()};
+  return {prepare_command(), import_tokens_command(), train_command(),    check_command(),
+          eval_command(),    generate_command(),      gradcheck_command()};
 }
 
 std::string overview(const std::vector<Command>& commands) {
@@ -78,7 +78,7 @@ int run(std::vector<std::string> typed) {
 
 int report(const char* message, int status) {
   std::fflush(stdout);
-  std::fprintf(stderr, "error: %s\n", message);
+  std::fprintf(stderr, "error: %s\n", without_controls(message).c_str());
   return status;
 }
 

@@ -58,6 +58,15 @@ std::string option_name(const std::string& word) {
               .hint = hint.empty() ? "see " + where_of(spec) + " --help" : hint});
 }
 
+void check_not_empty(const CommandSpec& spec, const OptionSpec& option, const std::string& value) {
+  if (value.empty() && !option.may_be_empty) {
+    fail_input({.where = where_of(spec),
+                .what = "--" + option.name + " needs a value",
+                .found = printable(value),
+                .expected = "--" + option.name + " " + option.argument});
+  }
+}
+
 /// Finds what cxxopts would let pass: the nearest name for an unknown option, an option in place of a value.
 void check_options(const CommandSpec& spec, const std::vector<std::string>& typed) {
   for (size_t i = 0; i < typed.size() && typed[i] != "--"; ++i) {
@@ -74,7 +83,11 @@ void check_options(const CommandSpec& spec, const std::vector<std::string>& type
     if (option->argument.empty() && has_value) {
       fail_input({.where = where_of(spec), .what = name + " is a switch and takes no value", .found = printable(word)});
     }
-    if (option->argument.empty() || has_value) {
+    if (option->argument.empty()) {
+      continue;
+    }
+    if (has_value) {
+      check_not_empty(spec, *option, word.substr(word.find('=') + 1));
       continue;
     }
     ++i;
@@ -86,6 +99,7 @@ void check_options(const CommandSpec& spec, const std::vector<std::string>& type
                   .found = next_is_option ? typed[i] : "",
                   .expected = name + " " + option->argument});
     }
+    check_not_empty(spec, *option, typed[i]);
   }
 }
 
@@ -122,15 +136,16 @@ bool is_override(const std::string& word) {
 void check_words(const CommandSpec& spec, const std::vector<std::string>& words) {
   if (words.size() > spec.max_words) {
     const std::string& word = words[spec.max_words];
-    const bool like_setting = spec.overrides && word.find('=') != std::string::npos;
     fail_input({.where = where_of(spec),
                 .what = "unexpected word " + printable(word),
-                .expected = like_setting ? "section.key=value" : "",
+                .expected = spec.overrides ? "section.key=value" : "",
                 .hint = "see " + where_of(spec) + " --help"});
   }
-  if (words.size() < spec.min_words) {
+  const auto nothing = std::find(words.begin(), words.end(), "");
+  if (words.size() < spec.min_words || nothing != words.end()) {
     fail_input({.where = where_of(spec),
                 .what = spec.words + " is missing",
+                .found = nothing != words.end() ? printable(*nothing) : "",
                 .hint = spec.examples.empty() ? "" : "for example: " + spec.examples.front()});
   }
 }
@@ -185,7 +200,10 @@ Arguments parse_arguments(const CommandSpec& spec, const std::vector<std::string
     fail_input({.where = where_of(spec), .what = printable(error.what()), .hint = "see " + program + " --help"});
   }
   for (const std::string& word : words) {
-    (spec.overrides && is_override(word) ? arguments.overrides_ : arguments.words_).push_back(word);
+    // A word too many with a '=' is meant as a setting: the config's loader knows which.
+    const bool too_many = arguments.words_.size() == spec.max_words && word.find('=') != std::string::npos;
+    const bool setting = spec.overrides && (is_override(word) || too_many);
+    (setting ? arguments.overrides_ : arguments.words_).push_back(word);
   }
   check_words(spec, arguments.words_);
   check_required(spec, arguments);

@@ -15,6 +15,7 @@ struct OptionSpec {
   std::string argument;  ///< "N", "FILE"; "" for a switch
   std::string fallback;  ///< the value when it is not given, shown in the help; "" = none
   std::string help;
+  bool may_be_empty = false;  ///< --prompt "" means something; --out "" is a variable of the shell that was not set
 };
 
 struct CommandSpec {

@@ -32,19 +32,20 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 Command prepare_command() {
-  return {{.name = "prepare",
-           .words = "FILE|DIR...",
-           .summary = "text to tokens: trains or reuses a tokenizer, writes one data file",
-           .min_words = 1,
-           .max_words = SIZE_MAX,
-           .options = {{"out", "FILE", "", "the data file to write (required)"},
-                       {"vocab", "N", "2048", "size of the vocabulary"},
-                       {"val", "SHARE", "0.1", "share of the text that is held out, from its end"},
-                       {"tokenizer", "FILE", "", "a SentencePiece model, or a data file whose tokenizer is reused"},
-                       {"separator", "LINE", "", "a line that parts documents inside a file; \"\" = blank lines"}},
-           .required = {"out"},
-           .examples = {"minillm prepare corpora/austen --vocab 2048 --out corpora/austen.h5"}},
-          run};
+  return {
+      {.name = "prepare",
+       .words = "FILE|DIR...",
+       .summary = "text to tokens: trains or reuses a tokenizer, writes one data file",
+       .min_words = 1,
+       .max_words = SIZE_MAX,
+       .options = {{"out", "FILE", "", "the data file to write (required)"},
+                   {"vocab", "N", "2048", "size of the vocabulary"},
+                   {"val", "SHARE", "0.1", "share of the text that is held out, from its end"},
+                   {"tokenizer", "FILE", "", "a SentencePiece model, or a data file whose tokenizer is reused"},
+                   {"separator", "LINE", "", "a line that parts documents inside a file; \"\" = blank lines", true}},
+       .required = {"out"},
+       .examples = {"minillm prepare corpora/austen --vocab 2048 --out corpora/austen.h5"}},
+      run};
 }
 
 }  // namespace minillm::cli

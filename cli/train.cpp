@@ -25,18 +25,23 @@ RunEnd start_or_resume(const Arguments& arguments) {
   if (arguments.given("resume")) {
     for (const char* option : {"init", "force", "out"}) {
       if (arguments.given(option)) {
-        fail_input({.where = fmt::format("--{}", option), .what = "does not go with --resume",
+        fail_input({.where = fmt::format("--{}", option),
+                    .what = "does not go with --resume",
                     .hint = "a resumed run keeps its folder and its weights"});
       }
     }
     if (!arguments.words().empty()) {
-      fail_input({.where = "train", .what = "a resumed run brings its own config", .found = arguments.words().front(),
+      fail_input({.where = "train",
+                  .what = "a resumed run brings its own config",
+                  .found = arguments.words().front(),
                   .hint = "leave the config out; section.key=value changes a setting"});
     }
     return resume_run({arguments.text("resume"), overrides_of(arguments), stop_requested});
   }
   if (arguments.words().empty()) {
-    fail_input({.where = "train", .what = "a config is missing", .expected = "CONFIG.toml or --resume DIR",
+    fail_input({.where = "train",
+                .what = "a config is missing",
+                .expected = "CONFIG.toml or --resume DIR",
                 .hint = "minillm train configs/tiny.toml"});
   }
   StartRequest request;

@@ -8,12 +8,16 @@
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
+#if defined(__FAST_MATH__) || __FINITE_MATH_ONLY__
+#error "-ffast-math removes the checks for NaN and infinity and reorders sums: build minillm without it"
+#endif
+
 namespace minillm {
 
 namespace {
 
 // Raised with every change that moves a bit of a run's losses or weights.
-constexpr int numerics_revision = 1;
+constexpr int numerics_revision = 2;
 
 /// What oneDNN dispatches to on this machine, as its own number; 0 without oneDNN.
 int onednn_instruction_set() {

@@ -1,5 +1,7 @@
 #include "core/log.h"
 
+#include "core/text.h"
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -28,7 +30,7 @@ int verbosity() {
 }
 
 void log_line(std::string_view line) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+  std::fprintf(stderr, "%s\n", without_controls(line).c_str());
 }
 
 }  // namespace minillm

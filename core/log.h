@@ -8,7 +8,7 @@
 
 namespace minillm {
 
-/// 0 silent (tests), 1 what a user wants to read (default), 2 details for debugging (MINILLM_VERBOSE=2).
+/// 0 silent (tests), 1 what a user wants to read. At the start 1, or what the environment says in MINILLM_VERBOSE.
 void set_verbosity(int level);
 int verbosity();
 

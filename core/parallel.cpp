@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -26,7 +27,7 @@ double cgroup_cpu_quota() {
   if (!(file >> quota >> period) || quota == "max" || period <= 0) {
     return HUGE_VAL;
   }
-  return std::stod(quota) / period;
+  return std::strtod(quota.c_str(), nullptr) / period;
 }
 
 #ifdef _OPENMP
@@ -72,6 +73,20 @@ int usable_cores() {
   const int cores = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
   const double quota = cgroup_cpu_quota();
   return std::max(1, quota < cores ? static_cast<int>(std::floor(quota)) : cores);
+}
+
+void FirstFailure::keep(int64_t chunk) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_ || chunk < chunk_) {
+    failure_ = std::current_exception();
+    chunk_ = chunk;
+  }
+}
+
+void FirstFailure::rethrow() const {
+  if (failure_) {
+    std::rethrow_exception(failure_);
+  }
 }
 
 void flush_denormals() {

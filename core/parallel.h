@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -22,19 +24,38 @@ int usable_cores();
 /// Denormals are flushed to zero on every worker thread: products that underflow would else cost a hundred cycles each.
 void flush_denormals();
 
-/// Calls body(begin, end) for [0, count) cut into chunks of `chunk` (the last one shorter), in parallel.
-/// body must not throw: check arguments before. With several threads the body always runs inside an active team, also
-/// when there is one chunk: oneDNN called from it then stays on its thread (outside a team it would start threads of
-/// its own and split sums by their number).
+/// What was thrown in chunks of a parallel loop: an exception that left a parallel region would end the program.
+class FirstFailure {
+ public:
+  /// Takes the exception being handled. Of several, that of the lowest chunk stays: the same for any number of threads.
+  void keep(int64_t chunk);
+  void rethrow() const;  ///< nothing when nothing was kept
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+  int64_t chunk_ = 0;
+};
+
+/// Calls body(begin, end) for [0, count) cut into chunks of `chunk` (the last one shorter), in parallel. When chunks
+/// throw, the exception of the first of them is thrown once all are done. With several threads the body always runs
+/// inside an active team, also when there is one chunk: oneDNN called from it then stays on its thread (outside a team
+/// it would start threads of its own and split sums by their number).
 template <class Body>
 void parallel_for(int64_t count, int64_t chunk, Body body) {
   const int64_t chunks = (count + chunk - 1) / chunk;
 #ifdef _OPENMP
   if (num_threads() > 1) {
+    FirstFailure failure;
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t i = 0; i < chunks; ++i) {
-      body(i * chunk, std::min(count, (i + 1) * chunk));
+      try {
+        body(i * chunk, std::min(count, (i + 1) * chunk));
+      } catch (...) {
+        failure.keep(i);
+      }
     }
+    failure.rethrow();
     return;
   }
 #endif

@@ -26,7 +26,7 @@ int64_t Shape::operator[](int axis) const {
 
 int Shape::normalize_axis(int axis) const {
   const int from_front = axis < 0 ? axis + rank_ : axis;
-  check(from_front >= 0 && from_front < rank_, "axis {} is out of range for shape {}", axis, to_string(*this));
+  check(from_front >= 0 && from_front < rank_, "axis {} is out of range for shape {}", axis, *this);
   return from_front;
 }
 
@@ -57,7 +57,7 @@ bool can_broadcast(const Shape& a, const Shape& b) {
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
-  check(can_broadcast(a, b), "shapes {} and {} do not broadcast", to_string(a), to_string(b));
+  check(can_broadcast(a, b), "shapes {} and {} do not broadcast", a, b);
   Shape result = a.rank() >= b.rank() ? a : b;
   const int rank = result.rank();
   for (int from_end = 1; from_end <= rank; ++from_end) {
@@ -80,3 +80,8 @@ std::string to_string(const Shape& shape) {
 }
 
 }  // namespace minillm
+
+fmt::format_context::iterator fmt::formatter<minillm::Shape>::format(const minillm::Shape& shape,
+                                                                     fmt::format_context& context) const {
+  return fmt::formatter<std::string_view>::format(minillm::to_string(shape), context);
+}

@@ -1,10 +1,13 @@
 #pragma once
 // The extents of a tensor, outermost first: [B, T, d].
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 namespace minillm {
 
@@ -48,3 +51,10 @@ Shape broadcast_shapes(const Shape& a, const Shape& b);
 std::string to_string(const Shape& shape);
 
 }  // namespace minillm
+
+/// A shape as to_string writes it. Arguments of `check` are then formatted only when it fails: the checks of every op
+/// take nothing from the heap.
+template <>
+struct fmt::formatter<minillm::Shape> : fmt::formatter<std::string_view> {
+  fmt::format_context::iterator format(const minillm::Shape& shape, fmt::format_context& context) const;
+};

@@ -21,19 +21,19 @@ size_t size_of(DType dtype) {
 }
 
 double Tensor::at(int64_t i) const {
-  check(i >= 0 && i < numel(), "index {} is outside a tensor of shape {}", i, to_string(shape));
+  check(i >= 0 && i < numel(), "index {} is outside a tensor of shape {}", i, shape);
   return dtype == DType::float64 ? as<double>()[i] : static_cast<double>(as<float>()[i]);
 }
 
 Tensor Tensor::reshape(const Shape& new_shape) const {
-  check(new_shape.numel() == numel(), "cannot reshape {} to {}: {} against {} elements", to_string(shape),
-        to_string(new_shape), numel(), new_shape.numel());
+  check(new_shape.numel() == numel(), "cannot reshape {} to {}: {} against {} elements", shape, new_shape, numel(),
+        new_shape.numel());
   return {data, new_shape, dtype};
 }
 
 Tensor Tensor::rows(int64_t first, int64_t count) const {
   check(first >= 0 && count >= 0 && first + count <= shape[0], "rows [{}, {}) are outside a tensor of shape {}", first,
-        first + count, to_string(shape));
+        first + count, shape);
   Tensor view = *this;
   const int64_t row = shape[0] == 0 ? 0 : numel() / shape[0];
   if (data != nullptr) {
@@ -85,7 +85,7 @@ void fill_zero(const Tensor& tensor) {
 }
 
 void copy_values(const Tensor& from, const Tensor& to) {
-  check(from.numel() == to.numel(), "cannot copy {} into {}", to_string(from.shape), to_string(to.shape));
+  check(from.numel() == to.numel(), "cannot copy {} into {}", from.shape, to.shape);
   if (from.dtype == to.dtype) {
     std::memcpy(to.data, from.data, from.bytes());
   } else if (from.dtype == DType::float64) {

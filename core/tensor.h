@@ -31,6 +31,17 @@ constexpr DType dtype_of<int32_t>() {
   return DType::int32;
 }
 
+}  // namespace minillm
+
+template <>
+struct fmt::formatter<minillm::DType> : fmt::formatter<std::string_view> {
+  fmt::format_context::iterator format(minillm::DType dtype, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(minillm::to_string(dtype), context);
+  }
+};
+
+namespace minillm {
+
 /// Pointer, shape, dtype. Copying copies the view, never the values; storage belongs to a tape's arena, a parameter
 /// store or a Buffer. A default-made Tensor is empty: `if (tensor)` is false.
 struct Tensor {
@@ -46,8 +57,7 @@ struct Tensor {
   /// The values as T*; throws an Error when the tensor holds another type.
   template <class T>
   T* as() const {
-    check(dtype == dtype_of<T>(), "tensor {} holds {}, asked for {}", to_string(shape), to_string(dtype),
-          to_string(dtype_of<T>()));
+    check(dtype == dtype_of<T>(), "tensor {} holds {}, asked for {}", shape, dtype, dtype_of<T>());
     return static_cast<T*>(data);
   }
 

@@ -22,6 +22,20 @@ bool begins_with(std::string_view text, std::string_view start) {
          std::equal(start.begin(), start.end(), text.begin(), [](char a, char b) { return folded(a) == folded(b); });
 }
 
+std::string escape_controls(std::string_view bytes, std::string_view kept) {
+  std::string text;
+  for (const char byte : bytes) {
+    const unsigned char value = static_cast<unsigned char>(byte);
+    const bool control = (value < 0x20 || value == 0x7f) && kept.find(byte) == std::string_view::npos;
+    if (control) {
+      text += fmt::format("\\x{:02x}", value);
+    } else {
+      text += byte;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -116,16 +130,15 @@ std::string duration_text(double seconds) {
 }
 
 std::string printable(std::string_view bytes, size_t limit) {
-  std::string text;
-  for (const char byte : bytes.substr(0, limit)) {
-    const unsigned char value = static_cast<unsigned char>(byte);
-    if (value < 0x20 || value == 0x7f) {
-      text += fmt::format("\\x{:02x}", value);
-    } else {
-      text += byte;
-    }
+  if (bytes.empty()) {
+    return "\"\"";
   }
+  const std::string text = escape_controls(bytes.substr(0, limit), "");
   return bytes.size() > limit ? text + "..." : text;
+}
+
+std::string without_controls(std::string_view message) {
+  return escape_controls(message, "\n\t");
 }
 
 }  // namespace minillm

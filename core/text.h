@@ -34,7 +34,11 @@ std::string bytes_text(double bytes);
 std::string duration_text(double seconds);
 
 /// Bytes from outside for a message on a terminal: control characters become \x1b, what is longer than `limit` bytes is
-/// cut and marked "...".
+/// cut and marked "...". Nothing becomes "", in quotes, so that it can be seen.
 std::string printable(std::string_view bytes, size_t limit = 120);
+
+/// A whole message for a terminal: control characters but line ends and tabs become \x1b, so that no name or text in it
+/// can steer the terminal.
+std::string without_controls(std::string_view message);
 
 }  // namespace minillm

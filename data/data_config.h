@@ -7,10 +7,10 @@
 namespace minillm {
 
 struct DataConfig {
-  std::string path;                ///< an .h5 file of `minillm prepare`, or "synthetic"
-  int64_t seq_len = 256;           ///< tokens a window (T)
-  std::string order = "shuffled";  ///< shuffled, sequential
-  std::string objective = "next";  ///< next
+  std::string path;                ///< a file of `minillm prepare` or `import-tokens`, or "synthetic"
+  int64_t seq_len = 256;           ///< tokens a window, T
+  std::string order = "shuffled";  ///< in which windows are read: shuffled, sequential
+  std::string objective = "next";  ///< what is predicted: next
 };
 
 }  // namespace minillm

@@ -21,7 +21,7 @@ FileDescriptor open_for_reading(const std::string& path) {
   // Non-blocking: opening a named pipe would wait for a writer for ever.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) {
-    fail_input({.where = path, .what = "cannot be opened: " + system_error_text(errno)});
+    fail_input({.where = path.empty() ? "\"\"" : path, .what = "cannot be opened: " + system_error_text(errno)});
   }
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -4,12 +4,15 @@
 #include "data/file_descriptor.h"
 #include "data/sha256.h"
 #include "data/token_writer.h"
+#include "data/user_block.h"
 
 #include <unistd.h>
 
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
 
 namespace minillm {
 
@@ -39,6 +42,7 @@ class TokenSource {
       read_header(header.data(), magic, bytes);
     } else {
       reject_swapped(header.data(), got);
+      reject_other_formats({reinterpret_cast<const char*>(header.data()), got}, bytes);
       width_ = options.vocab_size <= 65536 ? 2 : 4;
       if (lseek(file_.get(), 0, SEEK_SET) < 0) {
         fail_input({.where = path, .what = "cannot be read from its beginning"});
@@ -47,9 +51,12 @@ class TokenSource {
     choose_width(options.dtype, magic == magic_u16 || magic == magic_u32);
     if (!has_header_) {
       tokens_ = static_cast<int64_t>(bytes / width_);
-      if (bytes == 0 || bytes % width_ != 0) {
+      if (bytes == 0) {
+        fail_input({.where = path, .what = "the file is empty (0 bytes)"});
+      }
+      if (bytes % width_ != 0) {
         fail_input({.where = path,
-                    .what = bytes == 0 ? "the file is empty (0 bytes)" : "the file ends inside a token",
+                    .what = "the file ends inside a token",
                     .found = fmt::format("{} bytes", bytes),
                     .expected = fmt::format("a multiple of {}", width_)});
       }
@@ -108,6 +115,17 @@ class TokenSource {
                                            uint32_t{header[2]} << 8 | uint32_t{header[3]};
     if (swapped == magic_u16 || swapped == magic_u32) {
       fail_input({.where = path_, .what = "the header looks byte-swapped", .expected = "little-endian integers"});
+    }
+  }
+
+  /// Raw tokens have no mark, but files with a long one of their own are no tokens.
+  void reject_other_formats(std::string_view start, uint64_t bytes) const {
+    const std::string kind = guess_file_kind(std::string(start.substr(0, UserBlock::size)), bytes);
+    const bool ours = start.substr(0, 13) == "minillm-file\n";
+    if (ours || kind == "plain HDF5" || kind == "a NumPy array") {
+      fail_input({.where = path_,
+                  .what = "is not a raw token file: looks like " + (ours ? "a minillm file" : kind),
+                  .expected = "little-endian integers and nothing else, or llm.c's header before them"});
     }
   }
 
@@ -175,6 +193,12 @@ void check_options(const ImportOptions& options) {
 ImportSummary import_tokens(const ImportOptions& options) {
   check_options(options);
   TokenSource source(options.file, options);
+  for (const std::string& input : {options.file, options.val_file}) {
+    std::error_code error;
+    if (!input.empty() && std::filesystem::equivalent(input, options.out, error) && !error) {
+      fail_input({.where = input, .what = "is both the input and the output"});
+    }
+  }
   TokenWriter writer(options.out);
   writer.begin(options.vocab_size);
   std::string description = fmt::format("{} (sha256 {})", options.file, hash_of_file(options.file));

@@ -31,7 +31,8 @@ class Tokenizer {
   virtual void encode(std::string_view bytes, std::vector<int32_t>& ids) const = 0;
   std::vector<int32_t> encode(std::string_view bytes) const;
 
-  /// The bytes an id stands for: nothing for control and unknown ids. A piece may be half a character: see Utf8Stream.
+  /// The bytes an id stands for: nothing for control and unknown ids. A piece may be half a character:
+  /// whoever prints them collects whole ones (generate/utf8_stream.h).
   virtual std::string_view bytes(int32_t id) const = 0;
   std::string decode(const std::vector<int32_t>& ids) const;
 

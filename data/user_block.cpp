@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "data/file_descriptor.h"
 #include "data/sha256.h"
+#include "data/utf8.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -72,11 +73,18 @@ std::string read_start(int descriptor, const std::string& path) {
   return bytes;
 }
 
-bool looks_like_text(const std::string& bytes) {
-  return std::none_of(bytes.begin(), bytes.end(), [](char c) {
-    const unsigned char byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f') || byte == 0x7f;
-  });
+/// UTF-8 without control characters; a character that the last three bytes cut is forgiven.
+bool looks_like_text(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const unsigned char byte = static_cast<unsigned char>(bytes.front());
+    const bool control = byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != '\f';
+    const size_t character = utf8_character(bytes);
+    if (control || byte == 0x7f || (character == 0 && bytes.size() > 3)) {
+      return false;
+    }
+    bytes.remove_prefix(std::max<size_t>(character, 1));
+  }
+  return true;
 }
 
 bool looks_like_safetensors(const std::string& bytes, uint64_t file_bytes) {

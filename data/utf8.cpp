@@ -1,7 +1,6 @@
 #include "data/utf8.h"
 
 #include <cstdint>
-#include <utility>
 
 namespace minillm {
 
@@ -34,21 +33,6 @@ bool second_byte_fits(unsigned char first, unsigned char second) {
     case 0xf4: return second >= 0x80 && second <= 0x8f;
     default: return second >= 0x80 && second <= 0xbf;
   }
-}
-
-/// True when `text` is the beginning of a well-formed character that needs more bytes.
-bool is_unfinished(std::string_view text) {
-  const unsigned char first = static_cast<unsigned char>(text[0]);
-  if (text.size() >= announced_length(first)) {
-    return false;
-  }
-  for (size_t i = 1; i < text.size(); ++i) {
-    const bool fits = i == 1 ? second_byte_fits(first, static_cast<unsigned char>(text[1])) : is_continuation(text[i]);
-    if (!fits) {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace
@@ -88,24 +72,6 @@ size_t utf8_cut(std::string_view text, size_t most) {
     --end;
   }
   return end;
-}
-
-std::string Utf8Stream::push(std::string_view bytes) {
-  waiting_ += bytes;
-  const size_t size = waiting_.size();
-  size_t keep = 0;
-  for (size_t tail = 1; tail <= 3 && tail <= size; ++tail) {
-    if (is_unfinished(std::string_view(waiting_).substr(size - tail))) {
-      keep = tail;
-    }
-  }
-  std::string ready = waiting_.substr(0, size - keep);
-  waiting_.erase(0, size - keep);
-  return ready;
-}
-
-std::string Utf8Stream::finish() {
-  return std::exchange(waiting_, std::string());
 }
 
 }  // namespace minillm

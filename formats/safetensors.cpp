@@ -103,7 +103,7 @@ std::string read_header(int descriptor, uint64_t file_bytes, const std::string& 
   std::memcpy(&header_bytes, start, length_bytes);
   const bool fits = file_bytes >= length_bytes + 2 && header_bytes >= 2 && header_bytes <= file_bytes - length_bytes;
   const bool begins = file_bytes > length_bytes && start[length_bytes] == '{';
-  if (!(fits && begins)) {
+  if (!begins) {
     refuse_other_kinds(std::string(start, start_bytes), file_bytes, path);
   }
   if (!fits || header_bytes > max_safetensors_header) {

@@ -19,10 +19,10 @@ struct EndTokens {
 };
 
 struct Generation {
-  std::vector<int32_t> tokens;    ///< new ones, the end token not among them
-  std::string_view stopped_by;    ///< "end of text", "max-tokens" or "context": why there are no more
-  double prefill_seconds = 0;     ///< reading the prompt, up to the first logits
-  double decode_seconds = 0;      ///< the rest
+  std::vector<int32_t> tokens;  ///< new ones, the end token not among them
+  std::string_view stopped_by;  ///< "end of text", "max-tokens" or "context": why there are no more
+  double prefill_seconds = 0;   ///< reading the prompt, up to the first logits
+  double decode_seconds = 0;    ///< the rest
 };
 
 /// Throws an input Error when the prompt is empty or longer than the context.

@@ -1,12 +1,14 @@
 #pragma once
 // A table of parts: what a config word stands for. nn keeps one table per kind of part (norm, ffn, residual, mixer);
-// the accepted words, `check` and the ledger read it, so a new part is one file and one line.
+// the accepted words and the ledger come from it, so a new part is one file and one line.
 
 #include "core/error.h"
+#include "core/text.h"
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
@@ -21,15 +23,18 @@ const Row* find_part(std::span<const Row> table, std::string_view word) {
   return nullptr;
 }
 
-/// "rmsnorm, layernorm, ..."
+/// What is wrong with a word that the table does not have: for messages with `key` as their place.
 template <class Row>
-std::string part_names(std::span<const Row> table) {
-  std::string names;
+Problem unknown_part(std::span<const Row> table, std::string_view key, std::string_view word) {
+  std::vector<std::string> names;
   for (const Row& row : table) {
-    names += names.empty() ? "" : ", ";
-    names += row.name;
+    names.emplace_back(row.name);
   }
-  return names;
+  return {.where = std::string(key),
+          .what = "unknown word",
+          .found = "\"" + std::string(word) + "\"",
+          .expected = names.size() == 1 ? names.front() : "one of " + join(names),
+          .hint = did_you_mean(word, names)};
 }
 
 /// The row named `word`; throws an Error naming `key` and the accepted words.
@@ -37,10 +42,7 @@ template <class Row>
 const Row& get_part(std::span<const Row> table, std::string_view key, std::string_view word) {
   const Row* row = find_part(table, word);
   if (row == nullptr) {
-    fail_input({.where = std::string(key),
-                .what = "unknown word",
-                .found = "\"" + std::string(word) + "\"",
-                .expected = "one of " + part_names(table)});
+    fail_input(unknown_part(table, key, word));
   }
   return *row;
 }

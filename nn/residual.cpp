@@ -6,23 +6,14 @@ namespace minillm {
 
 namespace {
 
-enum class NormPosition { pre, post, sublayer_output };
-
-NormPosition position_of(const ModelConfig& config) {
-  if (config.norm_position == "pre") {
-    return NormPosition::pre;
-  }
-  return config.norm_position == "post" ? NormPosition::post : NormPosition::sublayer_output;
-}
-
-/// pre              x + F(N(x))      (Xiong et al. 2020)
-/// post             N(x + F(x))      (Vaswani et al. 2017)
-/// sublayer_output  x + N(F(x))      (OLMo 2)
-/// Without the addition ("none") `x +` is dropped and nothing else changes.
+/// The connection of NormPosition's formulas. Without the addition ("none") `x +` is dropped and nothing else changes.
 class PlainResidual final : public Residual {
  public:
   PlainResidual(const ModelConfig& config, const Scope& scope, bool adds)
-      : Residual(scope), position_(position_of(config)), adds_(adds), dropout_(config.dropout) {}
+      : Residual(scope),
+        position_(get_part(norm_position_kinds(), "model.norm_position", config.norm_position).position),
+        adds_(adds),
+        dropout_(config.dropout) {}
 
   Var forward(Var x, const Norm& norm, const Sublayer& sublayer) const override {
     switch (position_) {
@@ -54,12 +45,22 @@ std::unique_ptr<Residual> make_none(const ModelConfig& config, const Scope& scop
   return std::make_unique<PlainResidual>(config, scope, false);
 }
 
+constexpr NormPositionKind norm_positions[] = {
+    {"pre", NormPosition::pre},
+    {"post", NormPosition::post},
+    {"sublayer_output", NormPosition::sublayer_output},
+};
+
 constexpr ResidualKind table[] = {
     {"plain", make_plain},
     {"none", make_none},
 };
 
 }  // namespace
+
+std::span<const NormPositionKind> norm_position_kinds() {
+  return norm_positions;
+}
 
 std::span<const ResidualKind> residual_kinds() {
   return table;

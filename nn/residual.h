@@ -5,6 +5,7 @@
 #include "nn/module.h"
 #include "nn/norm.h"
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -29,7 +30,19 @@ std::span<const ResidualKind> residual_kinds();
 /// The connection that `config.residual` names, with parameters (if it has any) under `scope`.
 std::unique_ptr<Residual> make_residual(const ModelConfig& config, const Scope& scope);
 
-/// The words of model.norm_position.
-inline constexpr std::string_view norm_positions[] = {"pre", "post", "sublayer_output"};
+/// Where the norm of a sublayer stands.
+enum class NormPosition : uint8_t {
+  pre,              ///< x + F(N(x))      Xiong et al. 2020
+  post,             ///< N(x + F(x))      Vaswani et al. 2017
+  sublayer_output,  ///< x + N(F(x))      OLMo 2
+};
+
+/// A row of the table of norm positions (config key model.norm_position).
+struct NormPositionKind {
+  std::string_view name;
+  NormPosition position;
+};
+
+std::span<const NormPositionKind> norm_position_kinds();
 
 }  // namespace minillm

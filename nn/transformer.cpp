@@ -53,6 +53,7 @@ Var Transformer::next_logits(Tape& tape, std::span<const int32_t> ids) const {
 }
 
 Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+  check(batch_size >= 1, "a batch has at least 1 sequence, found {}", batch_size);
   const int64_t T = static_cast<int64_t>(ids.size()) / batch_size;
   check(batch_size * T == static_cast<int64_t>(ids.size()) && T >= 1 && T <= config_.max_seq_len,
         "{} token ids in {} sequences do not fit a model of at most {} positions", ids.size(), batch_size,

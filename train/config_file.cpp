@@ -1,13 +1,14 @@
 #include "train/config_file.h"
 
 #include "core/text.h"
+#include "data/user_block.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
-#include <sstream>
 
 // toml++ asserts on malformed input in debug builds, where a parse_error is right.
 #define TOML_HEADER_ONLY 1
@@ -17,6 +18,9 @@
 namespace minillm {
 
 namespace {
+
+constexpr int64_t vocabulary_to_come = 2;        // any valid one, so that the rest can be checked
+constexpr size_t most_config_bytes = 1'000'000;  // what is larger is no config; a device might never end
 
 ConfigValue value_of(const toml::node& node) {
   if (const auto* yes = node.as_boolean()) {
@@ -36,6 +40,23 @@ ConfigValue value_of(const toml::node& node) {
     return {{}, "a table"};
   }
   return {{}, node.is_array() ? "an array" : "a date or time"};
+}
+
+/// The keys whose values decide, together with `key`'s, whether `key` is right.
+std::vector<std::string_view> compared_with(std::string_view key) {
+  using Keys = std::vector<std::string_view>;
+  static const std::map<std::string_view, Keys> table = {
+      {"model.d_model", {"model.n_layers", "model.d_ff", "model.max_seq_len", "model.vocab_size", "model.head_dim"}},
+      {"model.n_heads", {"model.d_model"}},
+      {"model.n_kv_heads", {"model.n_heads"}},
+      {"model.head_dim", {"model.d_model", "model.n_heads", "model.position", "model.rope_fraction"}},
+      {"model.max_seq_len", {"data.seq_len"}},
+      {"model.norm_eps", {"model.norm"}},
+      {"optim.warmup_steps", {"train.steps"}},
+      {"train.micro_batch_size", {"train.batch_size"}},
+  };
+  const auto row = table.find(key);
+  return row == table.end() ? Keys{} : row->second;
 }
 
 struct Entry {
@@ -126,11 +147,15 @@ class Loader {
       add_about({.where = "train.micro_batch_size",
                  .what = "does not divide train.batch_size",
                  .found = fmt::format("{}", config.train.micro_batch_size),
-                 .expected = fmt::format("a divisor of {}", config.train.batch_size)},
-                "train.batch_size");
+                 .expected = fmt::format("a divisor of {}", config.train.batch_size)});
+    }
+    ModelConfig model = config.model;
+    model.vocab_size = model.vocab_size == 0 ? vocabulary_to_come : model.vocab_size;
+    for (const Problem& problem : derive_and_check(model, 0, config.data.seq_len)) {
+      add_about(problem);
     }
     for (const Problem& problem : problems_of(config.optim, config.train.steps)) {
-      add_about(problem, problem.where == "optim.warmup_steps" ? "train.steps" : "");
+      add_about(problem);
     }
     if (!problems_.empty()) {
       fail_input({.what = join(problems_, "\n")});
@@ -146,32 +171,44 @@ class Loader {
     }
   }
 
-  /// A problem about a key's stored value: silent when that key, or the one it is compared with, was not stored.
-  void add_about(Problem problem, const std::string& compared_with) {
-    if (refused_.count(problem.where) > 0 || refused_.count(compared_with) > 0) {
-      return;
+  /// A problem about a key's stored value: silent when that key, or one it is compared with, was not stored.
+  void add_about(const Problem& problem) {
+    bool about_stored = refused_.count(problem.where) == 0;
+    for (const std::string_view other : compared_with(problem.where)) {
+      about_stored = about_stored && refused_.count(std::string(other)) == 0;
     }
-    const auto origin = loaded_.origins.find(problem.where);
-    problem.where = fmt::format("{}: {}", origin == loaded_.origins.end() ? "default" : origin->second, problem.where);
-    add(problem);
+    if (about_stored) {
+      add(located(problem, loaded_.config, loaded_.origins));
+    }
   }
 
   std::optional<std::string> read(const std::filesystem::path& path, const std::string& named_by) {
-    const std::string where = named_by.empty() ? path.string() : named_by;
+    const std::string file_name = path.empty() ? "\"\"" : path.string();
+    const std::string where = named_by.empty() ? file_name : named_by;
     const std::string found = named_by.empty() ? "" : path.string();
     if (std::filesystem::is_directory(path)) {
       add({.where = where, .what = "a folder, not a config file", .found = found});
       return std::nullopt;
     }
     std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) {
+    std::string text(most_config_bytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(file.gcount()));
+    if (!file.is_open() || file.bad()) {
       const std::string what = named_by.empty() ? "cannot read the config" : "cannot read the base config";
       add({.where = where, .what = fmt::format("{}: {}", what, system_error_text(errno)), .found = found});
       return std::nullopt;
     }
-    return text.str();
+    const bool is_text = text.find('\0') == std::string::npos && !text.starts_with("minillm-file\n");
+    if (!is_text || text.size() > most_config_bytes) {
+      const std::string kind = guess_file_kind(text.substr(0, UserBlock::size), text.size());
+      add({.where = where,
+           .what = "is not a config file",
+           .found = kind == "text" ? (is_text ? "a very long text" : "a file of minillm") : kind,
+           .expected = fmt::format("TOML text, at most {} bytes", most_config_bytes)});
+      return std::nullopt;
+    }
+    return text;
   }
 
   void load_base(const toml::node& base, const std::string& source, const std::filesystem::path& folder) {
@@ -265,10 +302,15 @@ class Loader {
       }
     } catch (const toml::parse_error&) {
       if (!holds_text) {
-        return ConfigValue{{}, text.empty() ? "nothing" : "the word " + toml_quoted(text)};
+        const bool like_number = text.find_first_not_of("+-.0123456789eE_") == std::string::npos;
+        const std::string unreadable = like_number ? text + ", which no 64 bits hold" : "the word " + toml_quoted(text);
+        return ConfigValue{{}, text.empty() ? "nothing" : unreadable};
       }
     }
-    add({.where = where, .what = "the value is neither a TOML value nor valid UTF-8 text", .found = toml_quoted(text)});
+    add({.where = where,
+         .what = "the value is neither a TOML value nor valid UTF-8 text",
+         .found = toml_quoted(text),
+         .expected = "a word, or TOML text in quotes"});
     return std::nullopt;
   }
 
@@ -296,6 +338,22 @@ LoadedConfig parse_config(std::string_view text, const std::string& source, cons
     loader.apply_override(word);
   }
   return loader.finish(std::filesystem::path(source).stem().string());
+}
+
+Problem located(Problem problem, const Config& config, const ConfigOrigins& origins) {
+  const std::string key = problem.where;
+  auto origin = origins.find(key);
+  if (origin == origins.end()) {
+    const ConfigKey* row = find_key(key.substr(0, key.find('.')), key.substr(key.find('.') + 1));
+    if (row != nullptr && !problem.found.empty()) {
+      problem.found += toml_text(*row, config).empty() ? " (derived)" : " (default)";
+    }
+    for (const std::string_view other : compared_with(key)) {
+      origin = origin == origins.end() ? origins.find(other) : origin;
+    }
+  }
+  problem.where = (origin == origins.end() ? "" : origin->second + ": ") + key;
+  return problem;
 }
 
 std::vector<std::string> config_notices(const Config& config) {

@@ -24,12 +24,16 @@ struct LoadedConfig {
 /// `overrides` ("optim.lr=3e-4", "train.dtype=float64", "run.name='a b'") above it. Derives run.name (the file's stem),
 /// run.out ("runs/<name>") and train.micro_batch_size where absent; the model's derived keys are nn's (`derive`).
 /// Throws one Error that lists every problem, one a line, each with file:line (or the override), what was found, what
-/// was expected and the nearest known key.
+/// was expected and the nearest known key. What depends on the data (the vocabulary) is left to complete_config.
 LoadedConfig load_config(const std::string& path, const std::vector<std::string>& overrides = {});
 
 /// The same for text that is in memory: the config inside a checkpoint. `source` stands for the path in messages.
 LoadedConfig parse_config(std::string_view text, const std::string& source,
                           const std::vector<std::string>& overrides = {});
+
+/// Puts the place before the key of a problem about a stored value: "configs/a.toml:12: model.n_heads". When the key
+/// has its default, the place is that of a key it is compared with, if that one was set.
+Problem located(Problem problem, const Config& config, const ConfigOrigins& origins);
 
 /// What the settings allow but a user may not have meant (lr = 0), one sentence each.
 std::vector<std::string> config_notices(const Config& config);

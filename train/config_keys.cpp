@@ -11,6 +11,7 @@ namespace {
 
 constexpr double at_least_one = 1;
 constexpr double most_int32 = std::numeric_limits<int32_t>::max();  // sizes: their products stay within 64 bits
+constexpr double most_layers = 10000;                               // each is built as objects, also by `check`
 constexpr double most_exact = 9007199254740992.0;                   // 2^53: integers a double holds exactly
 
 std::vector<ConfigKey> model_keys() {
@@ -33,10 +34,12 @@ std::vector<ConfigKey> model_keys() {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   ConfigKey vocab_size = size("vocab_size", [](Config& c) -> ConfigField { return &c.model.vocab_size; });
   vocab_size.low = 2;  // one token leaves nothing to predict
+  ConfigKey n_layers = size("n_layers", [](Config& c) -> ConfigField { return &c.model.n_layers; });
+  n_layers.high = most_layers;
   return {
       vocab_size,
       size("d_model", [](Config& c) -> ConfigField { return &c.model.d_model; }),
-      size("n_layers", [](Config& c) -> ConfigField { return &c.model.n_layers; }),
+      n_layers,
       size("n_heads", [](Config& c) -> ConfigField { return &c.model.n_heads; }),
       size("n_kv_heads", [](Config& c) -> ConfigField { return &c.model.n_kv_heads; }),
       size("head_dim", [](Config& c) -> ConfigField { return &c.model.head_dim; }),

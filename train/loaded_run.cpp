@@ -9,8 +9,9 @@ namespace minillm {
 LoadedRun load_run(const std::string& run, const std::string& which) {
   const Checkpoint checkpoint = open_checkpoint(run, which);
   LoadedRun loaded;
-  loaded.config = parse_config(checkpoint.config(), checkpoint.path()).config;
-  complete_config(loaded.config, nullptr);
+  LoadedConfig config = parse_config(checkpoint.config(), checkpoint.path());
+  complete_config(config, nullptr);
+  loaded.config = config.config;
   loaded.checkpoint = checkpoint.path();
   loaded.step = checkpoint.step();
   loaded.model = std::make_unique<Transformer>(loaded.config.model);

@@ -5,16 +5,18 @@
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "formats/safetensors.h"
 #include "optim/finite.h"
 #include "train/banner.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
+#include "train/initial_weights.h"
 #include "train/metrics.h"
 #include "train/run_folder.h"
 #include "train/samples.h"
 #include "train/summary.h"
 #include "train/trainer.h"
+
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -36,16 +38,31 @@ bool due(int64_t every, int64_t updates) {
   return every > 0 && updates % every == 0;
 }
 
+/// Taking more memory than there is ends in a kill, not in an error: Linux promises it all and takes the promise back.
+void check_fits_memory(const Transformer& model, DType dtype) {
+  const double needed = 4.0 * static_cast<double>(model.parameters().count()) * static_cast<double>(size_of(dtype));
+  const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
+  const double memory = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  if (needed > memory) {
+    fail_input({.where = "[model]",
+                .what = "weights, gradients and the optimizer's two moments do not fit this machine's memory",
+                .found = bytes_text(needed),
+                .expected = "at most " + bytes_text(memory),
+                .hint = "minillm check shows which part is how large"});
+  }
+}
+
 /// Everything a run holds. Built whole by start_run and resume_run; `execute` is the loop.
 class Run {
  public:
   Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)());
 
-  void load_initial_weights(const std::string& init);
-  void save_start();
+  /// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
+  void save_start() { save(false); }
   void go_on_from(const Checkpoint& checkpoint);
   RunEnd execute();
 
+  Transformer& model() { return model_; }
   const Config& config() const { return loaded_.config; }
   const ConfigOrigins& origins() const { return loaded_.origins; }
 
@@ -84,25 +101,9 @@ Run::Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   if (train.eval_every > 0 && data_.val.size() > 0) {
     validation_.emplace(data_.val, T, "sequential", train.seed, "val");
   }
+  check_fits_memory(model_, model_dtype(train));
   model_.allocate(model_dtype(train), train.seed);
   trainer_.emplace(config(), model_, *loader_);
-}
-
-void Run::load_initial_weights(const std::string& init) {
-  if (init.empty()) {
-    return;
-  }
-  if (std::filesystem::is_directory(init)) {
-    open_checkpoint(init).load_weights(model_.parameters());
-  } else {
-    load_into(model_.parameters(), init);
-  }
-  log_info("weights start from {}", init);
-}
-
-/// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
-void Run::save_start() {
-  save(false);
 }
 
 void Run::go_on_from(const Checkpoint& checkpoint) {
@@ -268,14 +269,19 @@ void Run::finish(std::string_view reason) {
   log_end(config(), summary, reason);
 }
 
-TokenFile open_data_of(const Config& config) {
-  if (config.data.path.empty()) {
-    fail_input({.where = "data.path",
-                .what = "a run needs data",
+TokenFile open_data_of(const LoadedConfig& loaded) {
+  const std::string& path = loaded.config.data.path;
+  std::error_code error;
+  const bool is_missing = path != "synthetic" && !path.empty() && !std::filesystem::exists(path, error);
+  if (path.empty() || is_missing) {
+    const auto origin = loaded.origins.find("data.path");
+    fail_input({.where = origin == loaded.origins.end() ? "data.path" : origin->second + ": data.path",
+                .what = path.empty() ? "a run needs data" : "there is no such file",
+                .found = path,
                 .expected = "a file of `minillm prepare`, or \"synthetic\"",
                 .hint = "minillm prepare text.txt --out data.h5, then data.path=data.h5"});
   }
-  return open_data(config.data.path);
+  return open_data(path);
 }
 
 void use_threads(const TrainConfig& config) {
@@ -283,8 +289,7 @@ void use_threads(const TrainConfig& config) {
 }
 
 /// Prints what a resume changes; refuses what it must not change.
-void compare_with_checkpoint(const Config& before, const Config& after, const Checkpoint* checkpoint,
-                             const TokenFile& data) {
+void compare_settings(const Config& before, const Config& after) {
   for (const ConfigChange& change : diff(before, after)) {
     const bool fixed = change.key.starts_with("model.") || change.key == "data.seq_len" || change.key == "data.order" ||
                        change.key == "data.objective" || change.key == "train.dtype" || change.key == "train.seed" ||
@@ -301,10 +306,10 @@ void compare_with_checkpoint(const Config& before, const Config& after, const Ch
       log_warning("the {} schedule now ends at another step: learning rates differ from here on", after.optim.schedule);
     }
   }
-  if (checkpoint == nullptr) {
-    return;
-  }
-  const auto& texts = checkpoint->state().texts;
+}
+
+void check_same_data(const Checkpoint& checkpoint, const TokenFile& data) {
+  const auto& texts = checkpoint.state().texts;
   if (texts.at("tokenizer_sha256") != data.tokenizer_sha256 || texts.at("data_sha256") != data.sha256) {
     fail_input({.where = data.path,
                 .what = "is not the data this run was trained on",
@@ -316,14 +321,21 @@ void compare_with_checkpoint(const Config& before, const Config& after, const Ch
 
 }  // namespace
 
-void complete_config(Config& config, const TokenFile* data) {
-  derive(config.model, data != nullptr ? data->vocab_size : 0, config.data.seq_len);
+void complete_config(LoadedConfig& loaded, const TokenFile* data) {
+  Config& config = loaded.config;
+  const Config written = config;  // which keys were derived is told by what they were before
+  std::vector<Problem> problems =
+      derive_and_check(config.model, data != nullptr ? data->vocab_size : 0, config.data.seq_len);
+  for (Problem& problem : problems) {
+    problem = located(std::move(problem), written, loaded.origins);
+  }
+  fail_if_any(problems);
 }
 
 RunEnd start_run(const StartRequest& request) {
   LoadedConfig loaded = request.loaded;
-  TokenFile data = open_data_of(loaded.config);
-  complete_config(loaded.config, &data);
+  TokenFile data = open_data_of(loaded);
+  complete_config(loaded, &data);
   use_threads(loaded.config.train);
   for (const std::string& notice : config_notices(loaded.config)) {
     log_warning("{}", notice);
@@ -332,7 +344,7 @@ RunEnd start_run(const StartRequest& request) {
   const ConfigOrigins origins = loaded.origins;
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.
   Run run(std::move(loaded), std::move(data), request.stop_requested);
-  run.load_initial_weights(request.init);
+  load_initial_weights(run.model(), {config, origins}, request.init);
   const std::string moved = create_run_folder(config.run.out, request.force);
   const FileDescriptor lock = lock_run_folder(config.run.out);
   if (!moved.empty()) {
@@ -355,12 +367,15 @@ RunEnd resume_run(const ResumeRequest& request) {
   };
   LoadedConfig before = parse({});
   LoadedConfig loaded = parse(request.overrides);
-  TokenFile data = open_data_of(loaded.config);
-  complete_config(before.config, &data);
-  complete_config(loaded.config, &data);
+  TokenFile data = open_data_of(loaded);
+  if (checkpoint) {
+    check_same_data(*checkpoint, data);
+  }
+  complete_config(before, &data);
+  complete_config(loaded, &data);
   before.config.run.out = request.folder;  // the folder may have been moved since
   loaded.config.run.out = request.folder;
-  compare_with_checkpoint(before.config, loaded.config, checkpoint ? &*checkpoint : nullptr, data);
+  compare_settings(before.config, loaded.config);
   const bool done = checkpoint && checkpoint->step() >= loaded.config.train.steps;
   if (done && std::filesystem::exists(summary_path(request.folder))) {
     clean_checkpoints(request.folder);

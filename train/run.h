@@ -17,23 +17,23 @@ enum class RunEnd {
 /// `minillm train CONFIG`
 struct StartRequest {
   LoadedConfig loaded;
-  std::string init;                     ///< weights to start from: a safetensors file or a run, kept as the checkpoint
-                                        ///< of step 0; "" = from the seed
-  bool force = false;                   ///< an existing folder is moved aside
-  bool (*stop_requested)() = nullptr;   ///< asked after every step
+  std::string init;                    ///< weights to start from: a safetensors file or a run, kept as the checkpoint
+                                       ///< of step 0; "" = from the seed
+  bool force = false;                  ///< an existing folder is moved aside
+  bool (*stop_requested)() = nullptr;  ///< asked after every step
 };
 RunEnd start_run(const StartRequest& request);
 
 /// `minillm train --resume DIR`: goes on from the newest valid checkpoint, bit for bit; at step 0 when there is none.
 struct ResumeRequest {
   std::string folder;
-  std::vector<std::string> overrides;   ///< "optim.lr=1e-4"; [model] and the data must stay as they were
+  std::vector<std::string> overrides;  ///< "optim.lr=1e-4"; [model] and the data must stay as they were
   bool (*stop_requested)() = nullptr;
 };
 RunEnd resume_run(const ResumeRequest& request);
 
 /// Completes a config with what the data says (nullptr: no data) and what its parts derive, and checks all of it.
 /// Throws an Error that lists every problem.
-void complete_config(Config& config, const TokenFile* data);
+void complete_config(LoadedConfig& loaded, const TokenFile* data);
 
 }  // namespace minillm

@@ -41,13 +41,11 @@ Var attention_gate_fused(Var attended, Var qkv, const QkvLayout& layout, Here he
 template <class T>
 void AttentionGateNode<T>::backward(Tape& tape) {
   const int64_t R = rows_of(value.shape);
-  const Tensor da_sum = tape.gradient(attended);
-  const Tensor dqkv_sum = tape.gradient(qkv);
   const T* dy = grad.as<T>();
   const T* a = tape.value(attended).as<T>();
   const T* qkv_values = tape.value(qkv).as<T>();
-  T* da = da_sum ? da_sum.as<T>() : nullptr;
-  T* dqkv = dqkv_sum ? dqkv_sum.as<T>() : nullptr;
+  T* da = data_or_null<T>(tape.gradient(attended));
+  T* dqkv = data_or_null<T>(tape.gradient(qkv));
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       kernels::attention_gate_backward(dy, a, qkv_values, da, dqkv, R, layout);
@@ -65,8 +63,7 @@ Var attention_gate(Var attended, Var qkv, QkvLayout layout, Here here) {
   check_op(layout.gated, "attention_gate", tape, here, "the layout has no gate slices");
   const Shape shape = {qkv.shape()[0], qkv.shape()[1], layout.n_heads * layout.head_dim};
   check_op(attended.shape() == shape && attended.dtype() == qkv.dtype(), "attention_gate", tape, here,
-           "attended must be {} in {}; found {} in {}", to_string(shape), to_string(qkv.dtype()),
-           to_string(attended.shape()), to_string(attended.dtype()));
+           "attended must be {} in {}; found {} in {}", shape, qkv.dtype(), attended.shape(), attended.dtype());
   if (tape.composed()) {
     const QkvParts parts = split_qkv(qkv, layout);
     return mul(attended, sigmoid(reshape(parts.gate, shape)));

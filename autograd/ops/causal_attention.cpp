@@ -43,16 +43,12 @@ Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
 
 template <class T>
 void CausalAttentionNode<T>::backward(Tape& tape) {
-  const Tensor dqkv_sum = tape.gradient(qkv);
-  if (!dqkv_sum) {
-    return;
-  }
   const int64_t B = value.shape[0];
   const int64_t positions = value.shape[1];
   const T* dout = grad.as<T>();
   const T* qkv_values = tape.value(qkv).as<T>();
   const T* out = value.as<T>();
-  T* dqkv = dqkv_sum.as<T>();
+  T* dqkv = tape.gradient(qkv).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       kernels::attention_backward(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);

@@ -127,7 +127,7 @@ Var cross_entropy_composed(Var logits, std::span<const int32_t> targets, Here he
 Var cross_entropy(Var logits, std::span<const int32_t> targets, Here here) {
   Tape& tape = logits.tape();
   check_op(logits.shape().rank() == 2 && logits.shape()[1] >= 1, "cross_entropy", tape, here,
-           "logits must be [R, V]; found {}", to_string(logits.shape()));
+           "logits must be [R, V]; found {}", logits.shape());
   check_targets("cross_entropy", tape, targets, logits.shape()[0], logits.shape()[1], here);
   if (tape.composed()) {
     return cross_entropy_composed(logits, targets, here);

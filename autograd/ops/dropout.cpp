@@ -41,9 +41,8 @@ Var dropout_fused(Var x, double p, RandomKey key, Here here) {
 
 template <class T>
 void DropoutNode<T>::backward(Tape& tape) {
-  const Tensor dx_sum = tape.gradient(x);
   const T* dy = grad.as<T>();
-  T* dx = dx_sum.as<T>();
+  T* dx = tape.gradient(x).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       kernels::dropout_backward(dy, dx, value.numel(), p, key);

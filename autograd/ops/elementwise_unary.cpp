@@ -25,9 +25,8 @@ Var apply(Var x, Node& node, F f) {
 /// dx += dy * slope(x, y)
 template <class T, class F>
 void add_slope(Tape& tape, const Node& node, NodeId x, F slope) {
-  if (const Tensor dx = tape.gradient(x)) {
-    kernels::add_chain(node.grad.as<T>(), tape.value(x).as<T>(), node.value.as<T>(), dx.as<T>(), dx.numel(), slope);
-  }
+  const Tensor dx = tape.gradient(x);
+  kernels::add_chain(node.grad.as<T>(), tape.value(x).as<T>(), node.value.as<T>(), dx.as<T>(), dx.numel(), slope);
 }
 
 // --- scale ---

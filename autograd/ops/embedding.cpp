@@ -44,9 +44,8 @@ template <class T>
 void EmbeddingNode<T>::backward(Tape& tape) {
   const int64_t R = value.shape[0];
   const int64_t d = value.shape[1];
-  const Tensor dtable_sum = tape.gradient(table);
   const T* dy = grad.as<T>();
-  T* dtable = dtable_sum.as<T>();
+  T* dtable = tape.gradient(table).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       kernels::embedding_backward(dy, ids.as<int32_t>(), dtable, R, d);
@@ -75,8 +74,7 @@ Var embedding_composed(Var table, std::span<const int32_t> ids) {
 
 Var embedding(Var table, std::span<const int32_t> ids, Here here) {
   Tape& tape = table.tape();
-  check_op(table.shape().rank() == 2, "embedding", tape, here, "the table must be [V, d]; found {}",
-           to_string(table.shape()));
+  check_op(table.shape().rank() == 2, "embedding", tape, here, "the table must be [V, d]; found {}", table.shape());
   const int64_t V = table.shape()[0];
   for (size_t r = 0; r < ids.size(); ++r) {
     check_op(ids[r] >= 0 && ids[r] < V, "embedding", tape, here, "token id {} at position {} is outside [0, {})",

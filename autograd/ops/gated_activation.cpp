@@ -67,7 +67,7 @@ Var gated_activation_composed(Var gate_up, Activation kind) {
 Var gated_activation(Var gate_up, Activation kind, Here here) {
   Tape& tape = gate_up.tape();
   check_op(gate_up.shape().rank() >= 1 && gate_up.shape()[-1] % 2 == 0, "gated_activation", tape, here,
-           "the last axis must hold gate and up, so its extent is even; found {}", to_string(gate_up.shape()));
+           "the last axis must hold gate and up, so its extent is even; found {}", gate_up.shape());
   if (tape.composed()) {
     return gated_activation_composed(gate_up, kind);
   }

@@ -38,9 +38,6 @@ Var gather_of(Var x, std::span<const int32_t> index, Here here) {
 template <class T>
 void GatherNode<T>::backward(Tape& tape) {
   const Tensor dx_sum = tape.gradient(x);
-  if (!dx_sum) {
-    return;
-  }
   const int64_t V = dx_sum.shape[1];
   const T* dy = grad.as<T>();
   const int32_t* columns = index.as<int32_t>();
@@ -55,11 +52,10 @@ void GatherNode<T>::backward(Tape& tape) {
 Var gather(Var x, std::span<const int32_t> index, Here here) {
   Tape& tape = x.tape();
   check_op(x.shape().rank() == 2 && x.shape()[0] == static_cast<int64_t>(index.size()), "gather", tape, here,
-           "one index for each row of a matrix is needed; found {} indices, shape {}", index.size(),
-           to_string(x.shape()));
+           "one index for each row of a matrix is needed; found {} indices, shape {}", index.size(), x.shape());
   for (size_t r = 0; r < index.size(); ++r) {
     check_op(index[r] >= 0 && index[r] < x.shape()[1], "gather", tape, here, "index {} of row {} is outside shape {}",
-             index[r], r, to_string(x.shape()));
+             index[r], r, x.shape());
   }
   return x.dtype() == DType::float64 ? gather_of<double>(x, index, here) : gather_of<float>(x, index, here);
 }

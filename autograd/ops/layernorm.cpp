@@ -50,15 +50,12 @@ template <class T>
 void LayernormNode<T>::backward(Tape& tape) {
   const int64_t R = rows_of(value.shape);
   const int64_t d = value.shape[-1];
-  const Tensor dx_sum = tape.gradient(x);
-  const Tensor dw_sum = tape.gradient(gain);
-  const Tensor db_sum = tape.gradient(bias);
   const T* dy = grad.as<T>();
   const T* x_values = tape.value(x).as<T>();
   const T* w = tape.value(gain).as<T>();
-  T* dx = dx_sum ? dx_sum.as<T>() : nullptr;
-  T* dw = dw_sum ? dw_sum.as<T>() : nullptr;
-  T* db = db_sum ? db_sum.as<T>() : nullptr;
+  T* dx = data_or_null<T>(tape.gradient(x));
+  T* dw = data_or_null<T>(tape.gradient(gain));
+  T* db = data_or_null<T>(tape.gradient(bias));
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       const Tape::Scratch scratch = tape.scratch({kernels::layernorm_partials(R), 2, d}, DType::float32);
@@ -83,10 +80,9 @@ Var layernorm(Var x, Var gain, Var bias, double eps, Here here) {
   Tape& tape = x.tape();
   check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]} && bias.shape() == gain.shape(), "layernorm",
            tape, here, "the shapes of gain and bias must be the last axis of x; found x {}, gain {}, bias {}",
-           to_string(x.shape()), to_string(gain.shape()), to_string(bias.shape()));
+           x.shape(), gain.shape(), bias.shape());
   check_op(gain.dtype() == x.dtype() && bias.dtype() == x.dtype(), "layernorm", tape, here,
-           "operands must share a dtype; found x {}, gain {}, bias {}", to_string(x.dtype()), to_string(gain.dtype()),
-           to_string(bias.dtype()));
+           "operands must share a dtype; found x {}, gain {}, bias {}", x.dtype(), gain.dtype(), bias.dtype());
   if (tape.composed()) {
     return layernorm_composed(x, gain, bias, eps);
   }

@@ -84,13 +84,12 @@ void LinearNode<T>::backward(Tape& tape) {
 Var linear(Var x, Var weight, Var bias, Here here) {
   Tape& tape = x.tape();
   check_op(x.shape().rank() >= 1 && weight.shape().rank() == 2 && x.shape()[-1] == weight.shape()[1], "linear", tape,
-           here, "the last axis of x must be the weight's columns; found x {}, weight {}", to_string(x.shape()),
-           to_string(weight.shape()));
+           here, "the last axis of x must be the weight's columns; found x {}, weight {}", x.shape(), weight.shape());
   check_op(x.dtype() == weight.dtype() && (!bias || x.dtype() == bias.dtype()), "linear", tape, here,
-           "operands must share a dtype; found x {}, weight {}", to_string(x.dtype()), to_string(weight.dtype()));
+           "operands must share a dtype; found x {}, weight {}", x.dtype(), weight.dtype());
   check_op(!bias || bias.shape() == Shape{weight.shape()[0]}, "linear", tape, here,
-           "the bias must have one element for each row of the weight; found weight {}, bias {}",
-           to_string(weight.shape()), bias ? to_string(bias.shape()) : "");
+           "the bias must have one element for each row of the weight; found weight {}, bias {}", weight.shape(),
+           bias ? bias.shape() : Shape{});
   if (tape.composed()) {
     Var product = matmul(x, weight, true);
     return bias ? add(product, bias) : product;

@@ -69,10 +69,9 @@ Var linear_cross_entropy(Var hidden, Var weight, std::span<const int32_t> target
   check_op(hidden.shape().rank() == 2 && weight.shape().rank() == 2 && hidden.shape()[1] == weight.shape()[1] &&
                weight.shape()[0] >= 1,
            "linear_cross_entropy", tape, here, "hidden must be [R, d] and weight [V, d]; found hidden {}, weight {}",
-           to_string(hidden.shape()), to_string(weight.shape()));
+           hidden.shape(), weight.shape());
   check_op(hidden.dtype() == weight.dtype(), "linear_cross_entropy", tape, here,
-           "operands must share a dtype; found hidden {}, weight {}", to_string(hidden.dtype()),
-           to_string(weight.dtype()));
+           "operands must share a dtype; found hidden {}, weight {}", hidden.dtype(), weight.dtype());
   check_targets("linear_cross_entropy", tape, targets, hidden.shape()[0], weight.shape()[0], here);
   if (tape.composed() || !tape.fast() || hidden.dtype() == DType::float64) {
     return cross_entropy(linear(hidden, weight, {}, here), targets, here);

@@ -115,11 +115,11 @@ bool shapes_fit(const Shape& a, const Shape& b, bool transpose_b) {
 }  // namespace
 
 Var matmul(Var a, Var b, bool transpose_b, Here here) {
-  check_op(a.dtype() == b.dtype(), "matmul", a.tape(), here, "operands must share a dtype; found {} and {}",
-           to_string(a.dtype()), to_string(b.dtype()));
+  check_op(a.dtype() == b.dtype(), "matmul", a.tape(), here, "operands must share a dtype; found {} and {}", a.dtype(),
+           b.dtype());
   check_op(shapes_fit(a.shape(), b.shape(), transpose_b), "matmul", a.tape(), here,
            "a [.., M, K] and b {} must agree in K and in the leading axes, which b may lack; found a {}, b {}",
-           transpose_b ? "[.., N, K]" : "[.., K, N]", to_string(a.shape()), to_string(b.shape()));
+           transpose_b ? "[.., N, K]" : "[.., K, N]", a.shape(), b.shape());
   return a.dtype() == DType::float64 ? matmul_of<double>(a, b, transpose_b, here)
                                      : matmul_of<float>(a, b, transpose_b, here);
 }

@@ -68,13 +68,9 @@ Var max_of(Var x, int axis, Here here) {
 
 template <class T>
 void MaxNode<T>::backward(Tape& tape) {
-  const Tensor dx_sum = tape.gradient(x);
-  if (!dx_sum) {
-    return;
-  }
   const T* dy = grad.as<T>();
   const int32_t* winners = winner.as<int32_t>();
-  T* dx = dx_sum.as<T>();
+  T* dx = tape.gradient(x).as<T>();
   for (int64_t i = 0; i < value.numel(); ++i) {
     const int64_t first = i / inner * N * inner + i % inner;
     dx[first + winners[i] * inner] += dy[i];
@@ -85,8 +81,7 @@ void MaxNode<T>::backward(Tape& tape) {
 
 Var max(Var x, int axis, Here here) {
   const int from_front = axis_of("max", x, axis, here);
-  check_op(x.shape()[from_front] >= 1, "max", x.tape(), here, "axis {} of shape {} has no elements", axis,
-           to_string(x.shape()));
+  check_op(x.shape()[from_front] >= 1, "max", x.tape(), here, "axis {} of shape {} has no elements", axis, x.shape());
   return x.dtype() == DType::float64 ? max_of<double>(x, from_front, here) : max_of<float>(x, from_front, here);
 }
 

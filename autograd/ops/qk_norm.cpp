@@ -48,20 +48,18 @@ Var qk_norm_fused(Var qkv, Var q_gain, Var k_gain, const QkvLayout& layout, doub
 template <class T>
 void QkNormNode<T>::backward(Tape& tape) {
   const int64_t R = rows_of(value.shape);
-  const Tensor dx_sum = tape.gradient(qkv);
-  const Tensor dw_q_sum = tape.gradient(q_gain);
-  const Tensor dw_k_sum = tape.gradient(k_gain);
   const T* dy = grad.as<T>();
   const T* x = tape.value(qkv).as<T>();
   const T* w_q = tape.value(q_gain).as<T>();
   const T* w_k = tape.value(k_gain).as<T>();
-  T* dx = dx_sum ? dx_sum.as<T>() : nullptr;
-  T* dw_q = dw_q_sum ? dw_q_sum.as<T>() : nullptr;
-  T* dw_k = dw_k_sum ? dw_k_sum.as<T>() : nullptr;
+  T* dx = data_or_null<T>(tape.gradient(qkv));
+  T* dw_q = data_or_null<T>(tape.gradient(q_gain));
+  T* dw_k = data_or_null<T>(tape.gradient(k_gain));
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      const Tensor partial = tape.allocate({kernels::qk_norm_partials(R), 2 * layout.head_dim}, DType::float32);
-      kernels::qk_norm_backward(dy, x, w_q, w_k, rstd.as<T>(), dx, dw_q, dw_k, partial.as<T>(), R, layout, gain_offset);
+      const Tape::Scratch scratch = tape.scratch({kernels::qk_norm_partials(R), 2, layout.head_dim}, DType::float32);
+      float* partial = scratch.tensor().as<float>();
+      kernels::qk_norm_backward(dy, x, w_q, w_k, rstd.as<T>(), dx, dw_q, dw_k, partial, R, layout, gain_offset);
       return;
     }
   }
@@ -75,11 +73,9 @@ Var qk_norm(Var qkv, Var q_gain, Var k_gain, QkvLayout layout, double eps, doubl
   check_qkv(qkv, layout, "qk_norm", here);
   const Shape gain_shape = {layout.head_dim};
   check_op(q_gain.shape() == gain_shape && k_gain.shape() == gain_shape, "qk_norm", tape, here,
-           "both gains must be {}; found {} for queries, {} for keys", to_string(gain_shape), to_string(q_gain.shape()),
-           to_string(k_gain.shape()));
+           "both gains must be {}; found {} for queries, {} for keys", gain_shape, q_gain.shape(), k_gain.shape());
   check_op(q_gain.dtype() == qkv.dtype() && k_gain.dtype() == qkv.dtype(), "qk_norm", tape, here,
-           "both gains must be {} as qkv is; found {} and {}", to_string(qkv.dtype()), to_string(q_gain.dtype()),
-           to_string(k_gain.dtype()));
+           "both gains must be {} as qkv is; found {} and {}", qkv.dtype(), q_gain.dtype(), k_gain.dtype());
   if (tape.composed()) {
     QkvParts parts = split_qkv(qkv, layout);
     parts.q = rmsnorm(parts.q, q_gain, eps, gain_offset);

@@ -10,10 +10,8 @@ void check_qkv(Var qkv, const QkvLayout& layout, const char* op, Here here) {
       layout.n_heads, layout.n_kv_heads, layout.head_dim);
   check_op(qkv.shape().rank() == 3 && qkv.shape()[-1] == layout.width(), op, tape, here,
            "qkv must be [B, T, {}] for {} query heads, {} key heads, head_dim {}{}; found {}", layout.width(),
-           layout.n_heads, layout.n_kv_heads, layout.head_dim, layout.gated ? " and a gate" : "",
-           to_string(qkv.shape()));
-  check_op(qkv.dtype() != DType::int32, op, tape, here, "qkv must be float32 or float64; found {}",
-           to_string(qkv.dtype()));
+           layout.n_heads, layout.n_kv_heads, layout.head_dim, layout.gated ? " and a gate" : "", qkv.shape());
+  check_op(qkv.dtype() != DType::int32, op, tape, here, "qkv must be float32 or float64; found {}", qkv.dtype());
 }
 
 QkvParts split_qkv(Var qkv, const QkvLayout& layout) {

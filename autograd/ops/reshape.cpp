@@ -21,8 +21,8 @@ void ReshapeNode::backward(Tape& tape) {
 Var reshape(Var x, const Shape& shape, Here here) {
   Tape& tape = x.tape();
   check_op(shape.numel() == x.shape().numel(), "reshape", tape, here,
-           "the number of elements must stay; found {} ({} elements) to {} ({} elements)", to_string(x.shape()),
-           x.shape().numel(), to_string(shape), shape.numel());
+           "the number of elements must stay; found {} ({} elements) to {} ({} elements)", x.shape(), x.shape().numel(),
+           shape, shape.numel());
   auto& node = tape.make_view<ReshapeNode>("reshape", x, x.value().reshape(shape), here);
   node.x = x.id();
   return tape.var(node);

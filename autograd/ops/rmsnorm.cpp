@@ -45,13 +45,11 @@ template <class T>
 void RmsnormNode<T>::backward(Tape& tape) {
   const int64_t R = rows_of(value.shape);
   const int64_t d = value.shape[-1];
-  const Tensor dx_sum = tape.gradient(x);
-  const Tensor dw_sum = tape.gradient(gain);
   const T* dy = grad.as<T>();
   const T* x_values = tape.value(x).as<T>();
   const T* w = tape.value(gain).as<T>();
-  T* dx = dx_sum ? dx_sum.as<T>() : nullptr;
-  T* dw = dw_sum ? dw_sum.as<T>() : nullptr;
+  T* dx = data_or_null<T>(tape.gradient(x));
+  T* dw = data_or_null<T>(tape.gradient(gain));
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       const Tape::Scratch scratch = tape.scratch({kernels::rmsnorm_partials(R), d}, DType::float32);
@@ -75,10 +73,9 @@ Var rmsnorm_composed(Var x, Var gain, double eps, double gain_offset) {
 Var rmsnorm(Var x, Var gain, double eps, double gain_offset, Here here) {
   Tape& tape = x.tape();
   check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]}, "rmsnorm", tape, here,
-           "the gain's shape must be the last axis of x; found x {}, gain {}", to_string(x.shape()),
-           to_string(gain.shape()));
-  check_op(x.dtype() == gain.dtype(), "rmsnorm", tape, here, "operands must share a dtype; found {} and {}",
-           to_string(x.dtype()), to_string(gain.dtype()));
+           "the gain's shape must be the last axis of x; found x {}, gain {}", x.shape(), gain.shape());
+  check_op(x.dtype() == gain.dtype(), "rmsnorm", tape, here, "operands must share a dtype; found {} and {}", x.dtype(),
+           gain.dtype());
   if (tape.composed()) {
     return rmsnorm_composed(x, gain, eps, gain_offset);
   }

@@ -42,15 +42,11 @@ Var rope_fused(Var qkv, const QkvLayout& layout, const Tensor& cosines, const Te
 // A rotation's transpose is the rotation by -angle.
 template <class T>
 void RopeNode<T>::backward(Tape& tape) {
-  const Tensor dx_sum = tape.gradient(qkv);
-  if (!dx_sum) {
-    return;
-  }
   const int64_t B = value.shape[0];
   const int64_t positions = value.shape[1];
   const int64_t pairs = cosines.shape[1];
   const T* dy = grad.as<T>();
-  T* dx = dx_sum.as<T>();
+  T* dx = tape.gradient(qkv).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       kernels::rope_backward(dy, cosines.as<T>(), sines.as<T>(), dx, B, positions, pairs, layout);
@@ -95,10 +91,9 @@ Var rope(Var qkv, QkvLayout layout, const Tensor& cosines, const Tensor& sines, 
   check_op(cosines.shape.rank() == 2 && cosines.shape == sines.shape && cosines.shape[0] == qkv.shape()[1] &&
                2 * cosines.shape[1] <= layout.head_dim,
            "rope", tape, here, "cosines and sines must be [T, pairs] with at most {} pairs; found {} and {} for qkv {}",
-           layout.head_dim / 2, to_string(cosines.shape), to_string(sines.shape), to_string(qkv.shape()));
+           layout.head_dim / 2, cosines.shape, sines.shape, qkv.shape());
   check_op(cosines.dtype == qkv.dtype() && sines.dtype == qkv.dtype(), "rope", tape, here,
-           "cosines and sines must be {} as qkv is; found {} and {}", to_string(qkv.dtype()), to_string(cosines.dtype),
-           to_string(sines.dtype));
+           "cosines and sines must be {} as qkv is; found {} and {}", qkv.dtype(), cosines.dtype, sines.dtype);
   if (cosines.shape[1] == 0) {
     return qkv;  // a fraction so small that nothing is rotated
   }

@@ -53,9 +53,6 @@ Var slice_of(Var x, int axis, int64_t begin, int64_t end, Here here) {
 template <class T>
 void SliceNode<T>::backward(Tape& tape) {
   const Tensor dx = tape.gradient(x);
-  if (!dx) {
-    return;
-  }
   const AxisView view = view_along(dx.shape, axis);
   const int64_t block = value.shape[axis] * view.inner;
   kernels::add_blocks(grad.as<T>(), block, dx.as<T>() + begin * view.inner, view.extent * view.inner, block,
@@ -111,8 +108,8 @@ Shape joined_shape(std::span<const Var> parts, int axis, Here here) {
       without_axis.set(axis, joined[axis]);
     }
     check_op(same_rank && without_axis == joined && part.dtype() == first.dtype(), "concat", first.tape(), here,
-             "parts may differ along axis {} alone; found {} {} beside {} {}", axis, to_string(part.dtype()),
-             to_string(part.shape()), to_string(first.dtype()), to_string(first.shape()));
+             "parts may differ along axis {} alone; found {} {} beside {} {}", axis, part.dtype(), part.shape(),
+             first.dtype(), first.shape());
     joined.set(axis, joined[axis] + part.shape()[axis]);
   }
   return joined;
@@ -123,7 +120,7 @@ Shape joined_shape(std::span<const Var> parts, int axis, Here here) {
 Var slice(Var x, int axis, int64_t begin, int64_t end, Here here) {
   const int from_front = axis_of("slice", x, axis, here);
   check_op(0 <= begin && begin <= end && end <= x.shape()[from_front], "slice", x.tape(), here,
-           "[{}, {}) is outside axis {} of shape {}", begin, end, axis, to_string(x.shape()));
+           "[{}, {}) is outside axis {} of shape {}", begin, end, axis, x.shape());
   return x.dtype() == DType::float64 ? slice_of<double>(x, from_front, begin, end, here)
                                      : slice_of<float>(x, from_front, begin, end, here);
 }

@@ -35,19 +35,18 @@ Var softmax_of(Var x, Here here) {
 
 template <class T>
 void SoftmaxNode<T>::backward(Tape& tape) {
-  const Tensor dx = tape.gradient(x);
-  if (!dx) {
-    return;
-  }
   const int64_t R = rows_of(value.shape);
   const int64_t N = value.shape[-1];
+  const T* dy = grad.as<T>();
+  const T* y = value.as<T>();
+  T* dx = tape.gradient(x).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::softmax_backward(grad.as<T>(), value.as<T>(), dx.as<T>(), R, N);
+      kernels::softmax_backward(dy, y, dx, R, N);
       return;
     }
   }
-  kernels::softmax_backward_reference(grad.as<T>(), value.as<T>(), dx.as<T>(), R, N);
+  kernels::softmax_backward_reference(dy, y, dx, R, N);
 }
 
 }  // namespace

@@ -34,9 +34,6 @@ Var sum_of(const char* op, Var x, const Shape& shape, double factor, Here here) 
 template <class T>
 void SumNode<T>::backward(Tape& tape) {
   const Tensor dx_sum = tape.gradient(x);
-  if (!dx_sum) {
-    return;
-  }
   const T* dy = grad.as<T>();
   T* dx = dx_sum.as<T>();
   kernels::for_each_pair(kernels::merge_axes(dx_sum.shape, grad.shape),
@@ -65,7 +62,7 @@ Var sum(Var x, std::vector<int> axes, Here here) {
 Var mean(Var x, std::vector<int> axes, Here here) {
   const Shape shape = reduced_shape("mean", x, axes, here);
   check_op(x.shape().numel() > 0, "mean", x.tape(), here, "the mean of no elements is undefined; found shape {}",
-           to_string(x.shape()));
+           x.shape());
   const double summands = static_cast<double>(x.shape().numel()) / static_cast<double>(shape.numel());
   return sum_or_mean("mean", x, shape, 1.0 / summands, here);
 }

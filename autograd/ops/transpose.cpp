@@ -39,9 +39,6 @@ Var transpose_of(Var x, const std::array<int, Shape::max_rank>& order, Here here
 template <class T>
 void TransposeNode<T>::backward(Tape& tape) {
   const Tensor dx = tape.gradient(x);
-  if (!dx) {
-    return;
-  }
   const Strides dy_strides = kernels::dense_strides(grad.shape);
   Strides strides{};
   for (int axis = 0; axis < grad.shape.rank(); ++axis) {
@@ -55,14 +52,14 @@ void TransposeNode<T>::backward(Tape& tape) {
 
 Var transpose(Var x, std::vector<int> order, Here here) {
   check_op(static_cast<int>(order.size()) == x.shape().rank(), "transpose", x.tape(), here,
-           "the order must name every axis once; found {} axes for shape {}", order.size(), to_string(x.shape()));
+           "the order must name every axis once; found {} axes for shape {}", order.size(), x.shape());
   std::array<int, Shape::max_rank> from_axis{};
   std::array<bool, Shape::max_rank> seen{};
   for (size_t i = 0; i < order.size(); ++i) {
     from_axis[i] = axis_of("transpose", x, order[i], here);
     bool& taken = seen[static_cast<size_t>(from_axis[i])];
     check_op(!taken, "transpose", x.tape(), here,
-             "the order must name every axis once; axis {} of shape {} comes twice", order[i], to_string(x.shape()));
+             "the order must name every axis once; axis {} of shape {} comes twice", order[i], x.shape());
     taken = true;
   }
   return x.dtype() == DType::float64 ? transpose_of<double>(x, from_axis, here)

@@ -62,23 +62,6 @@ inline void mask_row(float* s, const Visible& row, int64_t keys) {
   }
 }
 
-inline float largest_of(const float* s, int64_t count) {
-  float partial[lanes];
-  for (int lane = 0; lane < lanes; ++lane) {
-    partial[lane] = -infinity;
-  }
-  for (int64_t u = 0; u < count; u += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] = s[u + lane] > partial[lane] ? s[u + lane] : partial[lane];
-    }
-  }
-  float largest = partial[0];
-  for (float value : partial) {
-    largest = value > largest ? value : largest;
-  }
-  return largest;
-}
-
 /// s = exp(scale * s - shift); returns the sum.
 inline float exp_row(float* s, float scale, float shift, int64_t count) {
   float partial[lanes] = {};
@@ -106,7 +89,7 @@ MINILLM_SIMD void softmax_block(float* scores, const Block& block, float scale, 
     float* s = scores + r * score_ld;
     const Visible row = visible(block, r);
     mask_row(s, row, block.keys);
-    const float block_largest = scale * largest_of(s, row.padded);
+    const float block_largest = scale * largest_in_lanes(s, row.padded);
     const float largest = block_largest > rows.largest[r] ? block_largest : rows.largest[r];
     const float sum = exp_row(s, scale, largest, row.padded);
     rows.shrink[r] = fast_exp(rows.largest[r] - largest);
@@ -212,17 +195,7 @@ MINILLM_SIMD void row_dots(const float* dout, const float* out, int64_t ld, floa
   for (int64_t r = 0; r < rows; ++r) {
     const float* dout_r = dout + r * ld;
     const float* out_r = out + r * ld;
-    float partial[lanes] = {};
-    int64_t j = 0;
-    for (; j + lanes <= head_dim; j += lanes) {
-      for (int lane = 0; lane < lanes; ++lane) {
-        partial[lane] += dout_r[j + lane] * out_r[j + lane];
-      }
-    }
-    for (; j < head_dim; ++j) {
-      partial[j % lanes] += dout_r[j] * out_r[j];
-    }
-    D[r] = sum_lanes(partial);
+    D[r] = sum_in_lanes(head_dim, [=](int64_t j) { return dout_r[j] * out_r[j]; });
   }
 }
 

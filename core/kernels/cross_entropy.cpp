@@ -1,6 +1,7 @@
 #include "core/kernels/cross_entropy.h"
 
 #include "core/kernels/exp.h"
+#include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
 
@@ -14,17 +15,7 @@ namespace {
 constexpr int64_t rows_per_chunk = 8;
 
 MINILLM_SIMD float sum_exp_shifted(const float* x, float shift, int64_t V) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= V; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += fast_exp(x[j + lane] - shift);
-    }
-  }
-  for (; j < V; ++j) {
-    partial[j % lanes] += fast_exp(x[j] - shift);
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(V, [=](int64_t j) { return fast_exp(x[j] - shift); });
 }
 
 MINILLM_SIMD void set_scaled_exp(const float* x, float* dx, float shift, float factor, int64_t V) {
@@ -40,50 +31,6 @@ MINILLM_SIMD void add_scaled_exp(const float* x, float* dx, float shift, float f
 }
 
 }  // namespace
-
-MINILLM_SIMD float largest_of(const float* x, int64_t V) {
-  float partial[lanes];
-  for (int lane = 0; lane < lanes; ++lane) {
-    partial[lane] = x[0];
-  }
-  int64_t j = 0;
-  for (; j + lanes <= V; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] = x[j + lane] > partial[lane] ? x[j + lane] : partial[lane];
-    }
-  }
-  for (; j < V; ++j) {
-    partial[0] = x[j] > partial[0] ? x[j] : partial[0];
-  }
-  float largest = partial[0];
-  for (int lane = 1; lane < lanes; ++lane) {
-    largest = partial[lane] > largest ? partial[lane] : largest;
-  }
-  return largest;
-}
-
-MINILLM_SIMD float exp_shifted(const float* x, float* e, float shift, int64_t V) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= V; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const float e_j = fast_exp(x[j + lane] - shift);
-      e[j + lane] = e_j;
-      partial[lane] += e_j;
-    }
-  }
-  for (; j < V; ++j) {
-    e[j] = fast_exp(x[j] - shift);
-    partial[j % lanes] += e[j];
-  }
-  return sum_lanes(partial);
-}
-
-MINILLM_SIMD void scale_in_place(float* x, float factor, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    x[i] *= factor;
-  }
-}
 
 double cross_entropy_forward(const float* x, const int32_t* targets, float* row_max, float* row_sum, double* row_loss,
                              int64_t R, int64_t V) {

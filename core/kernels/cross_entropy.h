@@ -30,13 +30,4 @@ double cross_entropy_forward(const float* x, const int32_t* targets, float* row_
 void cross_entropy_backward(const float* x, const int32_t* targets, const float* row_max, const float* row_sum,
                             float* dx, int64_t R, int64_t V, double unit, bool overwrite);
 
-// --- a row of it, shared with linear_cross_entropy.cpp ---
-
-float largest_of(const float* x, int64_t V);
-
-/// e[j] = exp(x[j] - shift); returns their sum. e may be x.
-float exp_shifted(const float* x, float* e, float shift, int64_t V);
-
-void scale_in_place(float* x, float factor, int64_t count);
-
 }  // namespace minillm::kernels

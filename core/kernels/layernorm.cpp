@@ -1,5 +1,6 @@
 #include "core/kernels/layernorm.h"
 
+#include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
 
@@ -12,34 +13,8 @@ namespace {
 
 constexpr int64_t rows_per_chunk = 64;
 
-MINILLM_SIMD float sum_row(const float* x, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += x[j + lane];
-    }
-  }
-  for (; j < d; ++j) {
-    partial[j % lanes] += x[j];
-  }
-  return sum_lanes(partial);
-}
-
 MINILLM_SIMD float sum_of_centered_squares(const float* x, float mean, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const float centered = x[j + lane] - mean;
-      partial[lane] += centered * centered;
-    }
-  }
-  for (; j < d; ++j) {
-    const float centered = x[j] - mean;
-    partial[j % lanes] += centered * centered;
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(d, [=](int64_t j) { return (x[j] - mean) * (x[j] - mean); });
 }
 
 MINILLM_SIMD void normalize_row(const float* x, const float* w, const float* b, float* y, float mean, float rstd,
@@ -52,33 +27,11 @@ MINILLM_SIMD void normalize_row(const float* x, const float* w, const float* b, 
 // The sums over a row of g = dy * w and of g * n, n the normalized value. Two loops: GCC 12 makes
 // thousands of shuffles of one loop with two sets of lanes.
 MINILLM_SIMD float sum_g(const float* dy, const float* w, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += dy[j + lane] * w[j + lane];
-    }
-  }
-  for (; j < d; ++j) {
-    partial[j % lanes] += dy[j] * w[j];
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(d, [=](int64_t j) { return dy[j] * w[j]; });
 }
 
 MINILLM_SIMD float sum_gn(const float* dy, const float* x, const float* w, float mean, float rstd, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const float normalized = (x[j + lane] - mean) * rstd;
-      partial[lane] += dy[j + lane] * w[j + lane] * normalized;
-    }
-  }
-  for (; j < d; ++j) {
-    const float normalized = (x[j] - mean) * rstd;
-    partial[j % lanes] += dy[j] * w[j] * normalized;
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(d, [=](int64_t j) { return dy[j] * w[j] * ((x[j] - mean) * rstd); });
 }
 
 MINILLM_SIMD void add_dx(const float* dy, const float* x, const float* w, float* dx, float mean, float rstd,
@@ -96,12 +49,6 @@ MINILLM_SIMD void add_dw_db(const float* dy, const float* x, float* dw, float* d
   }
 }
 
-MINILLM_SIMD void add_row(const float* from, float* to, int64_t d) {
-  for (int64_t j = 0; j < d; ++j) {
-    to[j] += from[j];
-  }
-}
-
 }  // namespace
 
 void layernorm_forward(const float* x, const float* w, const float* b, float* y, float* mean, float* rstd, int64_t R,
@@ -109,7 +56,7 @@ void layernorm_forward(const float* x, const float* w, const float* b, float* y,
   parallel_for(R, rows_per_chunk, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const float* x_r = x + r * d;
-      mean[r] = sum_row(x_r, d) / static_cast<float>(d);
+      mean[r] = sum_of(x_r, d) / static_cast<float>(d);
       const float variance = sum_of_centered_squares(x_r, mean[r], d) / static_cast<float>(d);
       rstd[r] = 1.0F / std::sqrt(variance + static_cast<float>(eps));
       normalize_row(x_r, w, b, y + r * d, mean[r], rstd[r], d);

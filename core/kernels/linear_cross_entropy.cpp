@@ -1,7 +1,7 @@
 #include "core/kernels/linear_cross_entropy.h"
 
-#include "core/kernels/cross_entropy.h"
 #include "core/kernels/gemm.h"
+#include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
 
@@ -51,7 +51,7 @@ double loss_row(float* x, int32_t target, int64_t V, float unit, bool with_gradi
   const float max = largest_of(x, V);
   const float sum = exp_shifted(x, x, max, V);
   if (with_gradient) {
-    scale_in_place(x, unit / sum, V);
+    scale_row(x, unit / sum, V);
     x[target] -= unit;
   }
   return static_cast<double>(max) - x_target + std::log(static_cast<double>(sum));

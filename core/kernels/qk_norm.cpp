@@ -1,5 +1,6 @@
 #include "core/kernels/qk_norm.h"
 
+#include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
 
@@ -13,31 +14,11 @@ namespace {
 constexpr int64_t rows_per_chunk = 64;
 
 inline float sum_of_squares(const float* x, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += x[j + lane] * x[j + lane];
-    }
-  }
-  for (; j < d; ++j) {
-    partial[j % lanes] += x[j] * x[j];
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(d, [=](int64_t j) { return x[j] * x[j]; });
 }
 
 inline float dot_with_gain(const float* dy, const float* x, const float* w, float offset, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += dy[j + lane] * (offset + w[j + lane]) * x[j + lane];
-    }
-  }
-  for (; j < d; ++j) {
-    partial[j % lanes] += dy[j] * (offset + w[j]) * x[j];
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(d, [=](int64_t j) { return dy[j] * (offset + w[j]) * x[j]; });
 }
 
 /// One token's row, so that slices as short as 32 floats do not cost a call each.
@@ -88,12 +69,6 @@ MINILLM_SIMD void add_dw_row(const float* dy, const float* x, const float* rstd,
     for (int64_t j = 0; j < layout.head_dim; ++j) {
       dw[j] += dy_i[j] * x_i[j] * rstd[i];
     }
-  }
-}
-
-MINILLM_SIMD void add_row(const float* from, float* to, int64_t d) {
-  for (int64_t j = 0; j < d; ++j) {
-    to[j] += from[j];
   }
 }
 

@@ -8,19 +8,25 @@
 
 namespace minillm::kernels {
 
+namespace {
+
+constexpr int64_t rows_per_chunk = 64;
+constexpr int64_t columns_per_stripe = 64;
+
+}  // namespace
+
 template <class T>
 void copy_row_to_all(const T* row, T* Y, int64_t R, int64_t N) {
-  parallel_for(R, 64, [=](int64_t begin, int64_t end) {
+  parallel_for(R, rows_per_chunk, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       std::memcpy(Y + r * N, row, sizeof(T) * static_cast<size_t>(N));
     }
   });
 }
 
-// Each task owns a stripe of columns and adds the rows in order: no partial sums to combine.
 template <class T>
 void add_rows_to_one(const T* Y, T* row, int64_t R, int64_t N) {
-  parallel_for(N, 64, [=](int64_t begin, int64_t end) {
+  parallel_for(N, columns_per_stripe, [=](int64_t begin, int64_t end) {
     for (int64_t r = 0; r < R; ++r) {
       const T* Y_r = Y + r * N;
       for (int64_t n = begin; n < end; ++n) {
@@ -32,17 +38,7 @@ void add_rows_to_one(const T* Y, T* row, int64_t R, int64_t N) {
 
 template <class T>
 double sum_values(const T* x, int64_t count) {
-  double partial[lanes] = {};
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += static_cast<double>(x[i + lane]);
-    }
-  }
-  for (; i < count; ++i) {
-    partial[i % lanes] += static_cast<double>(x[i]);
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(count, [=](int64_t i) { return static_cast<double>(x[i]); });
 }
 
 template void copy_row_to_all(const float*, float*, int64_t, int64_t);

@@ -1,5 +1,6 @@
 #include "core/kernels/rmsnorm.h"
 
+#include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
 
@@ -13,17 +14,7 @@ namespace {
 constexpr int64_t rows_per_chunk = 64;
 
 MINILLM_SIMD float sum_of_squares(const float* x, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += x[j + lane] * x[j + lane];
-    }
-  }
-  for (; j < d; ++j) {
-    partial[j % lanes] += x[j] * x[j];
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(d, [=](int64_t j) { return x[j] * x[j]; });
 }
 
 MINILLM_SIMD void scale_row(const float* x, const float* w, float* y, float rstd, float offset, int64_t d) {
@@ -33,17 +24,7 @@ MINILLM_SIMD void scale_row(const float* x, const float* w, float* y, float rstd
 }
 
 MINILLM_SIMD float dot_with_gain(const float* dy, const float* x, const float* w, float offset, int64_t d) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= d; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += dy[j + lane] * (offset + w[j + lane]) * x[j + lane];
-    }
-  }
-  for (; j < d; ++j) {
-    partial[j % lanes] += dy[j] * (offset + w[j]) * x[j];
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(d, [=](int64_t j) { return dy[j] * (offset + w[j]) * x[j]; });
 }
 
 MINILLM_SIMD void add_dx(const float* dy, const float* x, const float* w, float* dx, float rstd, float coefficient,
@@ -56,12 +37,6 @@ MINILLM_SIMD void add_dx(const float* dy, const float* x, const float* w, float*
 MINILLM_SIMD void add_dw(const float* dy, const float* x, float* dw, float rstd, int64_t d) {
   for (int64_t j = 0; j < d; ++j) {
     dw[j] += dy[j] * x[j] * rstd;
-  }
-}
-
-MINILLM_SIMD void add_row(const float* from, float* to, int64_t d) {
-  for (int64_t j = 0; j < d; ++j) {
-    to[j] += from[j];
   }
 }
 

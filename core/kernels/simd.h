@@ -2,6 +2,7 @@
 // What fast kernels share: one source for several instruction sets, and sums with a fixed order.
 
 #include <cstdint>
+#include <limits>
 
 // A function marked MINILLM_SIMD is compiled for AVX-512, AVX2 and the portable baseline; the loader picks one when the
 // program starts. Its loops are plain C++ that the compiler vectorises. With -ffp-contract=off and sums over a fixed
@@ -35,6 +36,45 @@ inline T sum_lanes(const T (&partial)[lanes]) {
     }
   }
   return level[0];
+}
+
+/// The sum of term(0) .. term(count - 1), each in its lane. Called in functions marked MINILLM_SIMD, it is compiled for
+/// each of their instruction sets.
+template <class Term>
+inline auto sum_in_lanes(int64_t count, Term term) {
+  decltype(term(int64_t{0})) partial[lanes] = {};
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      partial[lane] += term(i + lane);
+    }
+  }
+  for (; i < count; ++i) {
+    partial[i % lanes] += term(i);
+  }
+  return sum_lanes(partial);
+}
+
+/// The largest of x[0 .. count), -infinity when there is none. NaN is passed over.
+inline float largest_in_lanes(const float* x, int64_t count) {
+  float partial[lanes];
+  for (int lane = 0; lane < lanes; ++lane) {
+    partial[lane] = -std::numeric_limits<float>::infinity();
+  }
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      partial[lane] = x[i + lane] > partial[lane] ? x[i + lane] : partial[lane];
+    }
+  }
+  for (; i < count; ++i) {
+    partial[0] = x[i] > partial[0] ? x[i] : partial[0];
+  }
+  float largest = partial[0];
+  for (int lane = 1; lane < lanes; ++lane) {
+    largest = partial[lane] > largest ? partial[lane] : largest;
+  }
+  return largest;
 }
 
 }  // namespace minillm::kernels

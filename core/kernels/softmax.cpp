@@ -1,6 +1,8 @@
 #include "core/kernels/softmax.h"
 
 #include "core/kernels/elementwise.h"
+#include "core/kernels/exp.h"
+#include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 
 #include <algorithm>
@@ -11,66 +13,14 @@ namespace minillm::kernels {
 
 namespace {
 
-MINILLM_SIMD float largest(const float* x, int64_t N) {
-  constexpr float lowest = -std::numeric_limits<float>::infinity();
-  float m[lanes];
-  for (int lane = 0; lane < lanes; ++lane) {
-    m[lane] = lowest;
-  }
-  int64_t j = 0;
-  for (; j + lanes <= N; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      m[lane] = x[j + lane] > m[lane] ? x[j + lane] : m[lane];
-    }
-  }
-  for (; j < N; ++j) {
-    m[0] = x[j] > m[0] ? x[j] : m[0];
-  }
-  float all = lowest;
-  for (int lane = 0; lane < lanes; ++lane) {
-    all = m[lane] > all ? m[lane] : all;
-  }
-  return all;
-}
-
 /// As in the reference: a row of -inf alone is shifted by 0.
 float shift_of(const float* x, int64_t N) {
-  const float m = largest(x, N);
+  const float m = largest_of(x, N);
   return m == -std::numeric_limits<float>::infinity() ? 0.0F : m;
 }
 
-MINILLM_SIMD float sum_of(const float* x, int64_t N) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= N; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += x[j + lane];
-    }
-  }
-  for (; j < N; ++j) {
-    partial[j % lanes] += x[j];
-  }
-  return sum_lanes(partial);
-}
-
 MINILLM_SIMD float dot(const float* a, const float* b, int64_t N) {
-  float partial[lanes] = {};
-  int64_t j = 0;
-  for (; j + lanes <= N; j += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      partial[lane] += a[j + lane] * b[j + lane];
-    }
-  }
-  for (; j < N; ++j) {
-    partial[j % lanes] += a[j] * b[j];
-  }
-  return sum_lanes(partial);
-}
-
-MINILLM_SIMD void scale_row(float* y, float factor, int64_t N) {
-  for (int64_t j = 0; j < N; ++j) {
-    y[j] *= factor;
-  }
+  return sum_in_lanes(N, [=](int64_t j) { return a[j] * b[j]; });
 }
 
 MINILLM_SIMD void add_softmax_slope(const float* dy, const float* y, float* dx, float mean, int64_t N) {
@@ -79,11 +29,16 @@ MINILLM_SIMD void add_softmax_slope(const float* dy, const float* y, float* dx, 
   }
 }
 
-float exp_row(const float* x, float* y, float shift, int64_t N) {
+MINILLM_SIMD void set_log_softmax(const float* x, float* y, float shift, float log_sum, int64_t N) {
   for (int64_t j = 0; j < N; ++j) {
-    y[j] = std::exp(x[j] - shift);
+    y[j] = x[j] - shift - log_sum;
   }
-  return sum_of(y, N);
+}
+
+MINILLM_SIMD void add_log_softmax_slope(const float* dy, const float* y, float* dx, float sum_dy, int64_t N) {
+  for (int64_t j = 0; j < N; ++j) {
+    dx[j] += dy[j] - fast_exp(y[j]) * sum_dy;
+  }
 }
 
 /// Calls body(r) for every row, in parallel.
@@ -103,7 +58,7 @@ void softmax_forward(const float* x, float* y, int64_t R, int64_t N) {
   for_each_row(R, N, [=](int64_t r) {
     const float* x_r = x + r * N;
     float* y_r = y + r * N;
-    const float sum = exp_row(x_r, y_r, shift_of(x_r, N), N);
+    const float sum = exp_shifted(x_r, y_r, shift_of(x_r, N), N);
     scale_row(y_r, sum == 0.0F ? 0.0F : 1.0F / sum, N);
   });
 }
@@ -122,11 +77,9 @@ void log_softmax_forward(const float* x, float* y, int64_t R, int64_t N) {
     const float* x_r = x + r * N;
     float* y_r = y + r * N;
     const float shift = shift_of(x_r, N);
-    const float sum = exp_row(x_r, y_r, shift, N);
+    const float sum = exp_shifted(x_r, y_r, shift, N);
     const float log_sum = sum == 0.0F ? 0.0F : std::log(sum);
-    for (int64_t j = 0; j < N; ++j) {
-      y_r[j] = x_r[j] - shift - log_sum;
-    }
+    set_log_softmax(x_r, y_r, shift, log_sum, N);
   });
 }
 
@@ -134,11 +87,7 @@ void log_softmax_backward(const float* dy, const float* y, float* dx, int64_t R,
   for_each_row(R, N, [=](int64_t r) {
     const float* dy_r = dy + r * N;
     const float* y_r = y + r * N;
-    float* dx_r = dx + r * N;
-    const float sum = sum_of(dy_r, N);
-    for (int64_t j = 0; j < N; ++j) {
-      dx_r[j] += dy_r[j] - std::exp(y_r[j]) * sum;
-    }
+    add_log_softmax_slope(dy_r, y_r, dx + r * N, sum_of(dy_r, N), N);
   });
 }
 

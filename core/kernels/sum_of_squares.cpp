@@ -13,19 +13,7 @@ constexpr int64_t smallest_chunk = 16384;
 constexpr int64_t most_chunks = 1024;  // their sums stand on the stack: a training step takes nothing from the heap
 
 MINILLM_SIMD double chunk_sum(const float* x, int64_t count) {
-  double partial[lanes] = {};
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const double x_i = static_cast<double>(x[i + lane]);
-      partial[lane] += x_i * x_i;
-    }
-  }
-  for (; i < count; ++i) {
-    const double x_i = static_cast<double>(x[i]);
-    partial[i % lanes] += x_i * x_i;
-  }
-  return sum_lanes(partial);
+  return sum_in_lanes(count, [=](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
 }
 
 double chunk_sum(const double* x, int64_t count) {

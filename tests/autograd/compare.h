@@ -1,6 +1,7 @@
 #pragma once
 // Runs an op in its several versions on the same numbers and compares values and gradients.
 
+#include "autograd/gradcheck.h"
 #include "autograd/ops.h"
 #include "core/parallel.h"
 #include "core/rng.h"
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace minillm::compare {
@@ -23,6 +25,13 @@ inline Buffer random_values(const Shape& shape, uint64_t seed, double spread = 1
     values[i] = static_cast<double>(static_cast<float>(spread * stream.normal()));
   }
   return buffer;
+}
+
+template <class... Buffers>
+std::vector<Buffer> list(Buffers&&... buffers) {
+  std::vector<Buffer> all;
+  (all.push_back(std::move(buffers)), ...);
+  return all;
 }
 
 /// sum over operands of <operand, its fixed random weights>: reaches every element of a gradient with another factor.
@@ -61,6 +70,7 @@ inline Var project(const std::vector<Var>& operands) {
 struct Outcome {
   std::vector<double> value;
   std::vector<std::vector<double>> gradients;  // one an input
+  size_t arena_bytes = 0;
 };
 
 inline std::vector<double> to_vector(const Tensor& tensor) {
@@ -94,6 +104,7 @@ inline Outcome run(const Op& op, const std::vector<Buffer>& inputs, DType dtype,
   for (const Var& variable : variables) {
     outcome.gradients.push_back(to_vector(variable.grad()));
   }
+  outcome.arena_bytes = tape.arena_bytes();
   return outcome;
 }
 
@@ -141,6 +152,15 @@ inline double float_against_double(const Op& op, const std::vector<Buffer>& inpu
     worst = gap >= worst || std::isnan(gap) ? gap : worst;
   }
   return worst;
+}
+
+/// The worst error of gradcheck_op on the inputs.
+inline double worst_gradcheck(const Op& op, const std::vector<Buffer>& inputs, TapeOptions options = {}) {
+  std::vector<Tensor> tensors;
+  for (const Buffer& input : inputs) {
+    tensors.push_back(input.tensor());
+  }
+  return worst_error(gradcheck_op(op, tensors, options));
 }
 
 /// Whether 1, 2, 3 and 4 threads give the same bits.

@@ -1,18 +1,20 @@
 // The ops on packed queries, keys and values: each against its composition, differences and its float versions.
 
+#include "compare.h"
 #include "core/kernels/rope.h"
-#include "tests/autograd/op_runner.h"
+#include "tests/core/qkv_support.h"
 
 #include <doctest/doctest.h>
 
 using namespace minillm;
+using namespace minillm::compare;
 
 namespace {
 
 struct OpCase {
   std::string name;
   Op op;
-  std::vector<OpInput> inputs;
+  std::vector<Buffer> inputs;
 };
 
 Tensor rope_tensor(Tape& tape, const std::vector<double>& values, const Shape& shape, DType dtype) {
@@ -38,25 +40,21 @@ std::vector<OpCase> op_cases(int64_t B, int64_t T) {
   std::vector<OpCase> cases;
   for (const QkvCase& test : qkv_cases()) {
     const QkvLayout layout = test.layout;
-    const OpInput qkv = random_input({B, T, layout.width()}, "qkv");
-    const OpInput q_gain = random_input({layout.head_dim}, "q_gain");
-    const OpInput k_gain = random_input({layout.head_dim}, "k_gain");
+    const auto qkv = [=] { return compare::random_values({B, T, layout.width()}, 1); };
     cases.push_back({"causal_attention " + test.name,
-                     [=](Tape&, const std::vector<Var>& in) { return causal_attention(in[0], layout); },
-                     {qkv}});
-    cases.push_back({"rope " + test.name, rope_op(layout, 1.0), {qkv}});
-    cases.push_back({"partial rope " + test.name, rope_op(layout, 0.6), {qkv}});
+                     [=](Tape&, const std::vector<Var>& in) { return causal_attention(in[0], layout); }, list(qkv())});
+    cases.push_back({"rope " + test.name, rope_op(layout, 1.0), list(qkv())});
+    cases.push_back({"partial rope " + test.name, rope_op(layout, 0.6), list(qkv())});
     for (double offset : {0.0, 1.0}) {
       cases.push_back(
           {"qk_norm " + test.name,
            [=](Tape&, const std::vector<Var>& in) { return qk_norm(in[0], in[1], in[2], layout, 1e-6, offset); },
-           {qkv, q_gain, k_gain}});
+           list(qkv(), compare::random_values({layout.head_dim}, 2), compare::random_values({layout.head_dim}, 3))});
     }
     if (layout.gated) {
-      const OpInput attended = random_input({B, T, layout.n_heads * layout.head_dim}, "attended");
       cases.push_back({"attention_gate",
                        [=](Tape&, const std::vector<Var>& in) { return attention_gate(in[0], in[1], layout); },
-                       {attended, qkv}});
+                       list(compare::random_values({B, T, layout.n_heads * layout.head_dim}, 4), qkv())});
     }
   }
   return cases;
@@ -69,9 +67,7 @@ TEST_CASE("fused ops on qkv are their compositions, values and gradients, in dou
     for (const OpCase& test : op_cases(2, T)) {
       CAPTURE(test.name);
       CAPTURE(T);
-      const OpRun fused = run_op(test.op, test.inputs, DType::float64);
-      const OpRun composed = run_op(test.op, test.inputs, DType::float64, {.ops = Ops::composed});
-      CHECK(worst_difference(fused, composed) < 1e-12);
+      CHECK(fused_against_composed(test.op, test.inputs) < 1e-12);
     }
   }
 }
@@ -80,7 +76,7 @@ TEST_CASE("gradients of ops on qkv are central differences, fused and composed")
   for (const OpCase& test : op_cases(2, 5)) {
     CAPTURE(test.name);
     CHECK(worst_gradcheck(test.op, test.inputs) < 1e-6);
-    CHECK(worst_gradcheck(test.op, test.inputs, {.ops = Ops::composed}) < 1e-6);
+    CHECK(worst_gradcheck(test.op, test.inputs, composed_ops) < 1e-6);
   }
 }
 
@@ -89,11 +85,9 @@ TEST_CASE("in float the fast kernels, the reference kernels and the composition 
     for (const OpCase& test : op_cases(2, T)) {
       CAPTURE(test.name);
       CAPTURE(T);
-      const OpRun expected = run_op(test.op, test.inputs, DType::float64);
-      CHECK(worst_difference(run_op(test.op, test.inputs, DType::float32), expected) < 1e-5);
-      CHECK(worst_difference(run_op(test.op, test.inputs, DType::float32, {.kernels = Kernels::reference}), expected) <
-            1e-5);
-      CHECK(worst_difference(run_op(test.op, test.inputs, DType::float32, {.ops = Ops::composed}), expected) < 1e-5);
+      CHECK(float_against_double(test.op, test.inputs) < 1e-5);
+      CHECK(float_against_double(test.op, test.inputs, reference_kernels) < 1e-5);
+      CHECK(float_against_double(test.op, test.inputs, composed_ops) < 1e-5);
     }
   }
 }
@@ -101,16 +95,7 @@ TEST_CASE("in float the fast kernels, the reference kernels and the composition 
 TEST_CASE("ops on qkv give the same bits for any number of threads") {
   for (const OpCase& test : op_cases(1, 67)) {
     CAPTURE(test.name);
-    OpRun first;
-    for (int count : {1, 2, 3, 4}) {
-      Threads threads(count);
-      OpRun run = run_op(test.op, test.inputs, DType::float32);
-      if (count == 1) {
-        first = run;
-      }
-      CHECK(run.value == first.value);
-      CHECK(run.gradients == first.gradients);
-    }
+    CHECK(same_bits_for_all_threads(test.op, test.inputs));
   }
 }
 
@@ -121,14 +106,14 @@ TEST_CASE("an op on qkv adds its gradient to what another reader left") {
       Var first = test.op(tape, in);
       return add(first, test.op(tape, in));
     };
-    const OpRun once = run_op(test.op, test.inputs, DType::float32);
-    const OpRun both = run_op(twice, test.inputs, DType::float32);
+    const Outcome once = run(test.op, test.inputs, DType::float32);
+    const Outcome both = run(twice, test.inputs, DType::float32);
     for (size_t i = 0; i < once.gradients.size(); ++i) {
       std::vector<double> doubled = once.gradients[i];
       for (double& value : doubled) {
         value *= 2;
       }
-      CHECK(relative_error(both.gradients[i], doubled) < 1e-6);
+      CHECK(difference(both.gradients[i], doubled) < 1e-6);
     }
   }
 }
@@ -136,28 +121,23 @@ TEST_CASE("an op on qkv adds its gradient to what another reader left") {
 TEST_CASE("attention's memory grows with T, not with T x T") {
   const QkvLayout layout = {.n_heads = 2, .n_kv_heads = 2, .head_dim = 8};
   const Op op = [=](Tape&, const std::vector<Var>& in) { return causal_attention(in[0], layout); };
-  for (DType dtype : {DType::float32, DType::float64}) {
-    std::vector<double> bytes;
-    for (int64_t T : {64, 256, 1024}) {
-      bytes.push_back(
-          static_cast<double>(run_op(op, {random_input({1, T, layout.width()}, "qkv")}, dtype).arena_bytes));
-    }
-    CHECK(bytes[1] < 5 * bytes[0]);
-    CHECK(bytes[2] < 5 * bytes[1]);
-  }
-  const auto composed_bytes = [&](int64_t T) {
-    return static_cast<double>(
-        run_op(op, {random_input({1, T, layout.width()}, "qkv")}, DType::float32, {.ops = Ops::composed}).arena_bytes);
+  const auto bytes = [&](int64_t T, DType dtype, TapeOptions options = {}) {
+    const std::vector<Buffer> inputs = list(compare::random_values({1, T, layout.width()}, 1));
+    return static_cast<double>(run(op, inputs, dtype, options).arena_bytes);
   };
-  CHECK(composed_bytes(256) > 5 * composed_bytes(64));  // the measure can tell
+  for (DType dtype : {DType::float32, DType::float64}) {
+    CHECK(bytes(256, dtype) < 5 * bytes(64, dtype));
+    CHECK(bytes(1024, dtype) < 5 * bytes(256, dtype));
+  }
+  // The measure can tell:
+  CHECK(bytes(256, DType::float32, composed_ops) > 5 * bytes(64, DType::float32, composed_ops));
 }
 
 TEST_CASE("an op whose qkv needs no gradient still runs, and gates pass theirs on alone") {
   const QkvLayout layout = {.n_heads = 2, .n_kv_heads = 1, .head_dim = 8, .gated = true};
-  const OpInput qkv = random_input({1, 3, layout.width()}, "qkv");
-  const OpInput attended = random_input({1, 3, 16}, "attended");
-  Buffer constant(qkv.shape, DType::float32);
-  copy_values({const_cast<double*>(qkv.values.data()), qkv.shape, DType::float64}, constant.tensor());
+  const Buffer qkv = compare::random_values({1, 3, layout.width()}, 1);
+  Buffer constant(qkv.tensor().shape, DType::float32);
+  copy_values(qkv.tensor(), constant.tensor());
   const Op op = [&](Tape& tape, const std::vector<Var>& in) {
     Var fixed = tape.constant(constant.tensor());
     return attention_gate(add(causal_attention(fixed, layout), in[0]), fixed, layout);
@@ -165,8 +145,10 @@ TEST_CASE("an op whose qkv needs no gradient still runs, and gates pass theirs o
   const Op with_gradient = [&](Tape&, const std::vector<Var>& in) {
     return attention_gate(add(causal_attention(in[1], layout), in[0]), in[1], layout);
   };
-  const OpRun found = run_op(op, {attended}, DType::float32);
-  const OpRun expected = run_op(with_gradient, {attended, qkv}, DType::float32);
+  const auto attended = [] { return compare::random_values({1, 3, 16}, 2); };
+  const Outcome found = run(op, list(attended()), DType::float32);
+  const Outcome expected =
+      run(with_gradient, list(attended(), compare::random_values({1, 3, layout.width()}, 1)), DType::float32);
   CHECK(found.value == expected.value);
   CHECK(found.gradients[0] == expected.gradients[0]);
 }

@@ -30,6 +30,19 @@ TEST_CASE("parallel_for covers each index once, in chunks that depend on count a
   set_num_threads(2);
 }
 
+TEST_CASE("what a chunk throws reaches the caller: that of the first chunk, whatever the number of threads") {
+  for (int threads : {1, 2, 4}) {
+    CAPTURE(threads);
+    set_num_threads(threads);
+    const auto fail_from_third = [](int64_t begin, int64_t) { check(begin < 30, "chunk {}", begin); };
+    CHECK_THROWS_WITH_AS(parallel_for(100, 10, fail_from_third), "chunk 30", Error);
+    int64_t done = 0;
+    parallel_for(1, 1, [&done](int64_t, int64_t end) { done = end; });  // and the next loop runs
+    CHECK(done == 1);
+  }
+  set_num_threads(2);
+}
+
 TEST_CASE("the number of threads is at least 1") {
   CHECK_THROWS_AS(set_num_threads(0), Error);
   CHECK(num_threads() == 2);

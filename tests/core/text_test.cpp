@@ -66,4 +66,6 @@ TEST_CASE("text from outside cannot steer a terminal") {
   CHECK(printable("a\x1b[31m\n\x7f") == "a\\x1b[31m\\x0a\\x7f");
   CHECK(printable("模型") == "模型");
   CHECK(printable("abcdef", 3) == "abc...");
+  CHECK(printable("") == "\"\"");
+  CHECK(without_controls("a\x1b[31m\n\tb\r\x7f模型") == "a\\x1b[31m\n\tb\\x0d\\x7f模型");
 }

@@ -183,5 +183,12 @@ TEST_CASE("raw files that cannot be right are refused") {
   CHECK_CONTAINS(refused("abc", 65536), "ends inside a token; found 3 bytes; expected a multiple of 2");
   CHECK_CONTAINS(refused("", 10), "empty (0 bytes)");
   CHECK_CONTAINS(refused("ab", 0), "--vocab");
+  CHECK_CONTAINS(refused("minillm-file\nx", 65536), "is not a raw token file: looks like a minillm file");
+  CHECK_CONTAINS(refused("\x93NUMPY\x01\x01", 65536), "looks like a NumPy array");
+  write_file(folder / "train.bin", "abcd");
+  ImportOptions onto_itself = import_options(folder, 65536);
+  onto_itself.out = onto_itself.file;
+  CHECK_CONTAINS(message_of(Fault::input, [&] { import_tokens(onto_itself); }), "is both the input and the output");
+  CHECK(read_file(folder / "train.bin") == "abcd");
   CHECK(folder.names() == std::vector<std::string>{"train.bin"});
 }

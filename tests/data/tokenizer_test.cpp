@@ -242,7 +242,7 @@ TEST_CASE("what is no tokenizer is refused") {
   message_of(Fault::input, [&] { load_tokenizer(model.substr(0, model.size() / 2), "t.model"); });
 }
 
-TEST_CASE("UTF-8: characters, cuts, and a stream that never shows half a character (T16)") {
+TEST_CASE("UTF-8: characters and cuts") {
   CHECK(utf8_character("a") == 1);
   CHECK(utf8_character("é") == 2);
   CHECK(utf8_character("歪") == 3);
@@ -255,23 +255,6 @@ TEST_CASE("UTF-8: characters, cuts, and a stream that never shows half a charact
   CHECK(utf8_cut("aaaaa  bbbbbbbb", 10) == 5);
   CHECK(utf8_cut("aaaaaaa歪歪歪", 9) == 7);
   CHECK(utf8_cut("short", 9) == 5);
-  const std::string text = "歪😀é";
-  Utf8Stream stream;
-  std::string shown;
-  for (char byte : text) {
-    const std::string ready = stream.push(std::string_view(&byte, 1));
-    CHECK((ready.empty() || utf8_character(ready) == ready.size()));
-    shown += ready;
-  }
-  CHECK(shown == text);
-  CHECK(stream.push("a\xe6\xad") == "a");
-  CHECK(stream.finish() == "\xe6\xad");
-  CHECK(stream.push("\xff"
-                    "b") ==
-        "\xff"
-        "b");
-  CHECK(stream.push("\xf0\x9f\x98") == "");
-  CHECK(stream.push("x") == "\xf0\x9f\x98x");
 }
 
 TEST_CASE("a word table encodes its words and nothing else") {

@@ -1,4 +1,5 @@
-"""Every config that states its parameters in a comment states what `minillm check --json` counts.
+"""Every config that states its parameters in a comment states what `minillm check --json` counts, and so do the tables
+of ablations in README.md and README.zh.md.
 
     config_counts_test.py PROGRAM
 """
@@ -16,10 +17,23 @@ def stated(config):
     return int(match.group(1).replace(",", "")) if match else None
 
 
+def table_faults(readme, counts):
+    """What is wrong with a README's rows `| [name](configs/...) | change | parameters |`, one text a fault."""
+    text = readme.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[[^\]]*\]\((configs/[^)]*)\) \|.*\| ([\d,]+) \|$", text, re.M)
+    told = {path: int(number.replace(",", "")) for path, number in rows}
+    faults = [f"{path}: the table says {told[path]:,} parameters, check counts {counts.get(path, 0):,}"
+              for path in told if told[path] != counts.get(path)]
+    ablations = [path for path in counts if path.startswith("configs/ablations/")]
+    faults += [f"{path} is not in the table" for path in ablations if path not in told]
+    return [f"{readme.name}: {fault}" for fault in faults]
+
+
 def main():
     program = sys.argv[1]
     compared = 0
     wrong = 0
+    counts = {}
     for config in sorted((ROOT / "configs").rglob("*.toml")):
         expected = stated(config)
         if expected is None:
@@ -31,12 +45,17 @@ def main():
             continue
         found = json.loads(done.stdout)["parameters"]
         compared += 1
+        counts[str(config.relative_to(ROOT))] = found
         if found != expected:
             print(f"{config.relative_to(ROOT)}: the comment says {expected:,} parameters, check counts {found:,}")
             wrong += 1
     if compared + wrong < 10:
         print(f"only {compared + wrong} configs state their parameters")
         wrong += 1
+    for readme in ("README.md", "README.zh.md"):
+        for fault in table_faults(ROOT / readme, counts):
+            print(fault)
+            wrong += 1
     print(f"{compared} configs compared, {wrong} wrong")
     return 1 if wrong else 0
 

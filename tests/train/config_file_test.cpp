@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 using namespace minillm;
 
 namespace {
@@ -87,9 +89,9 @@ TEST_CASE("unknown keys and sections are named with their line and the nearest k
 
 TEST_CASE("wrong types say what was found and expected") {
   CHECK(problems("[model]\nn_layers = \"6\"\n") ==
-        "a.toml:2: model.n_layers: wrong type; found the string \"6\"; expected an integer in [1, 2147483647]");
+        "a.toml:2: model.n_layers: wrong type; found the string \"6\"; expected an integer in [1, 10000]");
   CHECK(problems("[model]\nn_layers = 6.5\n") ==
-        "a.toml:2: model.n_layers: wrong type; found 6.5; expected an integer in [1, 2147483647]");
+        "a.toml:2: model.n_layers: wrong type; found 6.5; expected an integer in [1, 10000]");
   CHECK(problems("[model]\ntie_embeddings = \"yes\"\n") ==
         "a.toml:2: model.tie_embeddings: wrong type; found the string \"yes\"; expected true or false");
   CHECK(problems("[model]\ntied = \"yes\"\n") == "a.toml:2: unknown key model.tied; did you mean tie_embeddings?");
@@ -105,7 +107,7 @@ TEST_CASE("wrong types say what was found and expected") {
 
 TEST_CASE("one bad value neither hides others nor lets them be half applied") {
   CHECK(problems("[model]\nn_layers = \"6\"\nd_model = 6.5\n[optim]\nlr = -1\nbeta2 = 1.0\n[train]\nsteps = true\n") ==
-        "a.toml:2: model.n_layers: wrong type; found the string \"6\"; expected an integer in [1, 2147483647]\n"
+        "a.toml:2: model.n_layers: wrong type; found the string \"6\"; expected an integer in [1, 10000]\n"
         "a.toml:3: model.d_model: wrong type; found 6.5; expected an integer in [1, 2147483647]\n"
         "a.toml:8: train.steps: wrong type; found true; expected an integer in [0, 9007199254740992]\n"
         "a.toml:5: optim.lr: value out of range; found -1; expected a finite number >= 0\n"
@@ -174,11 +176,62 @@ TEST_CASE("a warm-up longer than the run and a micro-batch that does not divide 
   CHECK(problems("[optim]\nwarmup_steps = 200\n[train]\nsteps = 100\n") ==
         "a.toml:2: optim.warmup_steps: value out of range; found 200; expected 0 to train.steps = 100; shorten the "
         "warm-up or lengthen the run");
-  CHECK(problems("[train]\nsteps = 20\n").starts_with("default: optim.warmup_steps: value out of range; found 100"));
+  CHECK(problems("[train]\nsteps = 20\n")
+            .starts_with("a.toml:2: optim.warmup_steps: value out of range; found 100 (default)"));
   CHECK(problems("[train]\nsteps = 0\n").empty());
   CHECK(problems("[train]\nsteps = 100\n").empty());
   CHECK(problems("[train]\nbatch_size = 16\nmicro_batch_size = 5\n") ==
         "a.toml:3: train.micro_batch_size: does not divide train.batch_size; found 5; expected a divisor of 16");
+}
+
+TEST_CASE("what must fit together in a model is told with the other problems, each with its place") {
+  CHECK(
+      problems("[model]\nd_model = 100\nn_heads = 12\nn_kv_heads = 5\nnorm = \"layrnorm\"\n[optim]\nlr = -1\n") ==
+      "a.toml:5: model.norm: unknown word; found \"layrnorm\"; expected one of rmsnorm, layernorm, "
+      "zero_centered_rmsnorm; did you mean layernorm?\n"
+      "a.toml:3: model.n_heads: d_model 100 is not a multiple of the number of heads; found 12; expected 10 or 20; or "
+      "set model.head_dim\n"
+      "a.toml:4: model.n_kv_heads: does not divide n_heads 12; found 5; expected 4 or 6\n"
+      "a.toml:7: optim.lr: value out of range; found -1; expected a finite number >= 0");
+  // A default that does not fit is told at the line that made it wrong, and a value that was refused is not compared.
+  CHECK(problems("[model]\nd_model = 100\n")
+            .starts_with("a.toml:2: model.n_heads: d_model 100 is not a multiple of the "
+                         "number of heads; found 8 (default)"));
+  CHECK(problem_of_override("model.d_model=520").starts_with("command line: model.head_dim: rotary"));
+  CHECK(problem_of_override("model.d_model=520").find("found 65 (derived); expected 64 or 66") != std::string::npos);
+  CHECK(problems("[model]\nd_model = 100.5\nn_heads = 12\n").starts_with("a.toml:2: model.d_model: wrong type"));
+  CHECK(problems("[model]\nd_model = 100.5\nn_heads = 12\n").find('\n') == std::string::npos);
+  CHECK(problems("[model]\nd_model = 520\nposition = \"none\"\n").empty());
+  CHECK(problems("[data]\nseq_len = 300\n[model]\nmax_seq_len = 299\n").starts_with("a.toml:4: model.max_seq_len"));
+}
+
+TEST_CASE("models whose sizes cannot be counted in 64 bits are refused at once") {
+  const std::vector<std::string> sizes = {"model.d_model=2147483646", "model.head_dim=2", "model.d_ff=2147483647"};
+  CHECK(problems("", sizes).find("command line: model.d_model: the model is too large to be counted") == 0);
+  CHECK(problems("", {"model.n_heads=2147483647", "model.head_dim=2147483646"}).find("too large") != std::string::npos);
+  CHECK(problems("", {"model.d_model=2147483647"}).find("expected 1 or 2147483647") != std::string::npos);
+  CHECK(problem_of_override("model.n_layers=10001").find("expected an integer in [1, 10000]") != std::string::npos);
+  CHECK(problem_of_override("train.seed=99999999999999999999").find("which no 64 bits hold") != std::string::npos);
+}
+
+TEST_CASE("what is no config text is named, and never read for ever") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& path) {
+    try {
+      load_config(path);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(
+      refused(folder.write("a.h5", "minillm-file\nbytes 1"))
+          .ends_with("a.h5: is not a config file; found a file of minillm; expected TOML text, at most 1000000 bytes"));
+  CHECK(refused(folder.write("b.toml", std::string("a\0b", 3))).find("found unknown binary data") != std::string::npos);
+  CHECK(refused(folder.write("c.toml", std::string(1000001, '#'))).find("a very long text") != std::string::npos);
+  CHECK(refused(folder.write("d.toml", std::string(1000000, '#'))).empty());
+  CHECK(refused("/dev/zero").find("/dev/zero: is not a config file") == 0);
+  CHECK(refused("").starts_with("\"\": cannot read the config"));
 }
 
 TEST_CASE("words are checked against their list") {
@@ -249,9 +302,9 @@ TEST_CASE("base cycles, missing files and folders are refused with the line that
 
 TEST_CASE("the resolved config reads back to the same config") {
   LoadedConfig loaded = parse_config(
-      "[optim]\nlr = 0.1\neps = 1e-20\nbeta2 = 0.999\n[model]\nffn = \"a\\\"b\\\\c\\nd\"\nn_layers = 3\nfinal_norm = "
+      "[optim]\nlr = 0.1\neps = 1e-20\nbeta2 = 0.999\n[model]\nffn = \"gelu\"\nn_layers = 3\nfinal_norm = "
       "false\n"
-      "[train]\nmax_minutes = 3\nseed = 18\n",
+      "[train]\nmax_minutes = 3\nseed = 18\n[run]\nname = \"a\\\"b\\\\c\\nd\"\n",
       "dir\nwith line end/a.toml", {"optim.weight_decay=0.30000000000000004"});
   loaded.config.model.vocab_size = 2048;  // what nn derives
   loaded.config.model.norm_eps = 1e-6;
@@ -262,7 +315,7 @@ TEST_CASE("the resolved config reads back to the same config") {
   }
   CHECK(again.config.optim.weight_decay == 0.30000000000000004);
   CHECK(again.config.optim.eps == 1e-20);
-  CHECK(again.config.model.ffn == "a\"b\\c\nd");
+  CHECK(again.config.run.name == "a\"b\\c\nd");
   CHECK(again.config.model.n_heads == 8);
   CHECK(again.config.model.n_kv_heads == 0);  // not derived, so not written
   CHECK(text.find("\nlr = 0.1                                 # dir\\u000Awith line end/a.toml:2\n") !=
@@ -283,6 +336,11 @@ TEST_CASE("every key of the table survives writing and reading with a value of i
   config.model.norm_eps = 1e-5;
   config.model.final_norm = 0;
   config.data.path = "x";
+  const std::map<std::string, std::string> parts = {{"norm", "layernorm"},
+                                                    {"ffn", "gelu"},
+                                                    {"residual", "none"},
+                                                    {"attention", "full"},
+                                                    {"attention_gate", "elementwise"}};
   int written = 0;
   for (const ConfigKey& key : config_keys()) {
     Config changed = config;
@@ -290,9 +348,10 @@ TEST_CASE("every key of the table survives writing and reading with a value of i
     if (double* const* value = std::get_if<double*>(&field)) {
       **value = **value * 0.5 + 0.01;
     } else if (bool* const* yes = std::get_if<bool*>(&field)) {
-      **yes = !**yes;
+      **yes = key.name == "causal" || !**yes;  // false is refused by every objective there is
     } else if (std::string* const* text = std::get_if<std::string*>(&field)) {
-      **text = key.words.empty() ? "other" : key.words.back();
+      const auto part = parts.find(key.name);
+      **text = part != parts.end() ? part->second : key.words.empty() ? "other" : key.words.back();
     } else if (int64_t* const* integer = std::get_if<int64_t*>(&field)) {
       **integer = key.name == "micro_batch_size" ? 8 : **integer * 2;
     }

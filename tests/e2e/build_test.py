@@ -1,0 +1,29 @@
+"""What a build must not be: without the checks for NaN (B05), or with two OpenMP runtimes in one process (B03)."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import cli_support
+
+
+class Build(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not there")
+    def test_fast_math_is_refused(self):
+        for flags in ("-ffast-math", "-O2 -Ofast", "-ffinite-math-only"):
+            with self.subTest(flags), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(["cmake", "-S", cli_support.ROOT, "-B", folder, f"-DCMAKE_CXX_FLAGS={flags}"],
+                                      env={**os.environ, "CXXFLAGS": ""}, capture_output=True, text=True, check=False)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(f"{flags.split()[-1]}: -ffast-math and its parts remove the checks for NaN", done.stderr)
+
+    @unittest.skipUnless(shutil.which("ldd"), "ldd is not there")
+    def test_one_openmp_runtime(self):
+        libraries = subprocess.run(["ldd", cli_support.PROGRAM], capture_output=True, text=True, check=True).stdout
+        runtimes = [name for name in ("libgomp", "libomp", "libiomp5") if name + ".so" in libraries]
+        self.assertLessEqual(len(runtimes), 1)
+
+
+if __name__ == "__main__":
+    cli_support.main()

@@ -1,0 +1,167 @@
+"""What the documentation tells people to type exists: commands and options of minillm and scripts/, config keys, files.
+
+    docs_commands_test.py PROGRAM
+
+Command lines are those of code blocks and of `inline code`. Lines of `minillm check` without placeholders are run.
+Words in capitals (DIR, CONFIG.toml) stand for something of the reader's; paths with "your" in them too.
+"""
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = "core|autograd|nn|optim|data|formats|generate|train|cli|configs|tests|examples|scripts|docs|cmake|.ci"
+PATH = re.compile(rf"(?<![\w/.<-])(?:{FOLDERS.replace('.', '[.]')})/[\w./*<>{{}},-]+")
+PROGRAM = None
+
+
+def code_of(text):
+    """(line number, line) of every line of a code block and every `inline code`; the map has a test of its own."""
+    text = re.sub(r"<!-- map:.*?<!-- end of map -->", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            yield number, line.strip()
+        else:
+            for inline in re.findall(r"`([^`]+)`", line):
+                yield number, inline
+
+
+def words_of(line):
+    """The words of a command line, up to its comment, pipe or redirection."""
+    line = re.split(r"\s+(?:#|\||>|&&|2>)", line.replace("\\|", "/"))[0]
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def is_placeholder(word):
+    name = re.sub(r"[^A-Za-z]", "", word.split(".")[0].split("/")[0])
+    return (name.isupper() and len(name) > 1) or "..." in word or "your" in word
+
+
+class Program:
+    def __init__(self, path):
+        self.path = path
+        self.options = {}
+        overview = self.run("--help").stdout
+        for command in re.findall(r"^  ([a-z][a-z-]+) {2,}", overview, re.M):
+            usage = self.run(command, "--help").stdout.split("Example")[0]
+            self.options[command] = set(re.findall(r"--[a-z][a-z-]*", usage))
+        config = json.loads(self.run("check", "configs/baseline.toml", "--json").stdout)["config"]
+        self.keys = {f"{section}.{key}" for section, values in config.items() for key in values}
+
+    def run(self, *words):
+        return subprocess.run([self.path, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    def fault(self, words):
+        """What is wrong with a command line, or None."""
+        if not words or words[0] in ("--help", "--version", "help") or is_placeholder(words[0]):
+            return None
+        command, *rest = words
+        if command not in self.options:
+            return f"no command {command}"
+        for word in rest:
+            option = word.strip("[]").split("=")[0]
+            if option.startswith("--") and option not in self.options[command] | {"--help"}:
+                return f"{command} has no option {option}"
+            if re.match(r"^\[?(model|data|optim|train|run)\.\w+=", word) and option not in self.keys:
+                return f"no config key {option}"
+        if command == "check" and rest and not any(is_placeholder(word) or word.startswith("[") for word in rest):
+            done = self.run(*words)
+            if done.returncode != 0:
+                return f"exit status {done.returncode}: {done.stderr.strip()}"
+        return None
+
+
+def script_fault(words):
+    """The same for a script of ours: it is there, can be run, and knows each option."""
+    script = ROOT / words[0]
+    if not script.is_file():
+        return f"no {words[0]}"
+    text = script.read_text(encoding="utf-8")
+    for word in words[1:]:
+        option = re.match(r"\[?(--[a-z][a-z-]*)", word)
+        if option and option.group(1) not in text and not re.search(r"argparse[\s\S]*f'--\{name\}'", text):
+            return f"{words[0]} has no option {option.group(1)}"
+    return None
+
+
+def commands_of(text):
+    """(line number, "minillm" or "script", words) of every command line."""
+    for number, line in code_of(text):
+        line = re.sub(r"^\$ ", "", line)
+        found = re.match(r"^(?:[A-Z_]+=\S+ )*(?:build/\w+/)?minillm (?=[a-z-])(.*)$", line)
+        if found:
+            yield number, "minillm", words_of(found.group(1))
+        elif re.match(r"^scripts/[\w./]+", line):
+            yield number, "script", words_of(line)
+
+
+def paths_of(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        for path in PATH.findall(line):
+            path = path.rstrip(".,")
+            if not re.search(r"[*<>{}]|your|\.\.\.", path):
+                yield number, path
+
+
+class DocsCommands(unittest.TestCase):
+    def setUp(self):
+        self.program = Program(PROGRAM)
+
+    def faults(self, page, text):
+        found = []
+        for number, kind, words in commands_of(text):
+            fault = self.program.fault(words) if kind == "minillm" else script_fault(words)
+            if fault:
+                found.append(f"{page}:{number}: {fault}")
+        for number, path in paths_of(text):
+            if not (ROOT / path).exists():
+                found.append(f"{page}:{number}: no {path}")
+        for number, line in enumerate(text.splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
+                base = ROOT / "docs" if page.startswith("docs/") else ROOT
+                if not (base / target).exists():
+                    found.append(f"{page}:{number}: no {target}")
+        return found
+
+    def test_pages(self):
+        counted = 0
+        for path in PAGES:
+            text = path.read_text(encoding="utf-8")
+            counted += len(list(commands_of(text)))
+            self.assertEqual(self.faults(str(path.relative_to(ROOT)), text), [])
+        self.assertGreater(counted, 40, "command lines found in all pages")
+
+    def test_every_command_has_an_example_in_each_readme(self):
+        for name in ("README.md", "README.zh.md"):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            told = {words[0] for _, kind, words in commands_of(text) if kind == "minillm" and words}
+            self.assertEqual(set(self.program.options) - told, set(), name)
+
+    def test_faults_are_found(self):
+        for line in ("minillm trian configs/tiny.toml", "minillm train --resum DIR", "minillm eval RUN --nothing",
+                     "minillm train CONFIG.toml optim.learning=1",
+                     "minillm check configs/baseline.toml model.n_heads=7", "scripts/test.sh --nothing",
+                     "scripts/nothing", "configs/nothing.toml", "docs/nothing.md"):
+            self.assertGreaterEqual(len(self.faults("page", f"`{line}`")), 1, line)
+            self.assertGreaterEqual(len(self.faults("page", f"```\n$ {line}\n```")), 1, line)
+        self.assertEqual(len(self.faults("page", "[x](nothing.md)")), 1)
+        good = "minillm train CONFIG.toml [section.key=value]... [--out DIR]   # a comment --nothing"
+        self.assertEqual(self.faults("page", f"```\n{good}\n```"), [])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,62 @@
+#include "train/initial_weights.h"
+
+#include "core/log.h"
+#include "core/text.h"
+#include "formats/safetensors.h"
+#include "train/checkpoint.h"
+#include "train/run.h"
+
+#include <filesystem>
+
+namespace minillm {
+
+namespace {
+
+/// Settings under which the same weights are the same model: they may differ from those the weights were trained with.
+bool keeps_weights_meaning(std::string_view key) {
+  return key == "model.dropout" || key == "model.max_seq_len" || key == "model.rope_theta" || key == "model.norm_eps" ||
+         key == "model.residual_out_init";
+}
+
+/// Names and shapes do not tell 4 heads from 8, so the settings are compared too.
+void load_weights_of_run(Transformer& model, const LoadedConfig& loaded, const Checkpoint& checkpoint) {
+  LoadedConfig source = parse_config(checkpoint.config(), checkpoint.path());
+  complete_config(source, nullptr);
+  std::vector<std::string> there;
+  std::vector<std::string> here;
+  for (const ConfigChange& change : diff(source.config, loaded.config)) {
+    if (change.key.starts_with("model.") && !keeps_weights_meaning(change.key)) {
+      there.push_back(change.key + " = " + change.before);
+      here.push_back(change.key + " = " + change.after);
+    }
+  }
+  std::string tensors;
+  try {
+    checkpoint.load_weights(model.parameters());
+  } catch (const Error& error) {
+    tensors = error.what();
+  }
+  if (!here.empty() || !tensors.empty()) {
+    fail_input({.where = "--init",
+                .what = fmt::format("the weights of {} belong to another model", checkpoint.path()),
+                .found = join(there),
+                .expected = join(here),
+                .hint = tensors});
+  }
+}
+
+}  // namespace
+
+void load_initial_weights(Transformer& model, const LoadedConfig& loaded, const std::string& init) {
+  if (init.empty()) {
+    return;
+  }
+  if (std::filesystem::is_directory(init)) {
+    load_weights_of_run(model, loaded, open_checkpoint(init));
+  } else {
+    load_into(model.parameters(), init);
+  }
+  log_info("weights start from {}", init);
+}
+
+}  // namespace minillm
