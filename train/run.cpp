@@ -57,7 +57,8 @@ class Run {
  public:
   Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)());
 
-  void save_start();
+  /// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
+  void save_start() { save(false); }
   void go_on_from(const Checkpoint& checkpoint);
   RunEnd execute();
 
@@ -103,11 +104,6 @@ Run::Run(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   check_fits_memory(model_, model_dtype(train));
   model_.allocate(model_dtype(train), train.seed);
   trainer_.emplace(config(), model_, *loader_);
-}
-
-/// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
-void Run::save_start() {
-  save(false);
 }
 
 void Run::go_on_from(const Checkpoint& checkpoint) {

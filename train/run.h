@@ -17,7 +17,8 @@ enum class RunEnd {
 /// `minillm train CONFIG`
 struct StartRequest {
   LoadedConfig loaded;
-  std::string init;                    ///< weights to start from: a safetensors file or a run; "" = from the seed
+  std::string init;                    ///< weights to start from: a safetensors file or a run, kept as the checkpoint
+                                       ///< of step 0; "" = from the seed
   bool force = false;                  ///< an existing folder is moved aside
   bool (*stop_requested)() = nullptr;  ///< asked after every step
 };

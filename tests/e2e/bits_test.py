@@ -1,4 +1,4 @@
-"""What may change the bits of a training, and what must not: threads, evaluations, samples, checkpoints, micro-batches."""
+"""What must not change the bits of a training (threads, evaluations, samples, checkpoints), and what may."""
 import support
 
 # Large enough that tiles, heads, blocks of rows and chunks of the optimizer are really done by several threads, with

@@ -2,8 +2,9 @@
 //
 //   checkpoint_digest FILE.h5...
 //
-// prints a JSON object a line: the step, a SHA-256 over every weight's name, shape and bytes, the same over both moments
-// of the optimizer, and whether all of them are finite. Times and file sizes, which differ from run to run, are left out.
+// prints a JSON object a line: the step, a SHA-256 over every weight's name, shape and bytes, the same over both
+// moments of the optimizer, and whether all of them are finite. Times and file sizes, which differ from run to run, are
+// left out.
 
 #include "core/error.h"
 #include "data/h5_file.h"

@@ -1,4 +1,4 @@
-"""A run that was stopped anywhere and resumed is the run that never stopped: the same metrics and weights, bit for bit."""
+"""A run stopped anywhere and resumed is the run that never stopped: the same metrics and weights, bit for bit."""
 import random
 import signal
 
@@ -109,6 +109,15 @@ class Resume(support.Case):
         self.assertIn(f"{second.name} was damaged", done.stderr)
         self.assertIn(f"resumes stopped/checkpoints/step_{steps[-3]:06}.h5", done.stderr)
         self.assert_same_run("stopped", expected)
+
+    def test_the_best_checkpoint_survives_a_resume_that_is_worse(self):
+        run = self.train("run", train__steps=40, train__eval_every=10, optim__schedule="constant")
+        best = self.digest_of(self.path(run, "checkpoints", "best.h5"))
+        self.run_program("train", "--resume", run, "train.steps=60", "optim.lr=1.0")
+        losses = [loss for _, loss in self.evaluations(run)]
+        self.assertGreater(min(losses[4:]), min(losses[:4]))
+        self.assertEqual(self.digest_of(self.path(run, "checkpoints", "best.h5")), best)
+        self.assertEqual(support.json.loads(self.path(run, "summary.json").read_text())["best_val_loss"], min(losses))
 
     def test_temporaries_of_a_killed_run_are_removed(self):
         self.train("run", train__checkpoint_every=5)

@@ -145,9 +145,17 @@ class Case(unittest.TestCase):
 
     # --- comparing ---------------------------------------------------------------------------------------------------
 
+    def assert_same_lines(self, run, expected):
+        """Names the first line that differs; unittest's own comparison of long lists takes minutes."""
+        ours, theirs = self.lines(run), self.lines(expected)
+        for number, (one, other) in enumerate(zip(ours, theirs), 1):
+            if one != other:
+                self.fail(f"{run}/metrics.jsonl:{number}: {one}\nexpected: {other}")
+        self.assertEqual(len(ours), len(theirs))
+
     def assert_same_run(self, run, expected):
         """Metrics, weights and moments are equal bit for bit, and nothing is left over."""
-        self.assertEqual(self.lines(run), self.lines(expected))
+        self.assert_same_lines(run, expected)
         self.assertEqual(self.digest(run), self.digest(expected))
         self.assert_clean(run)
 

@@ -65,7 +65,10 @@ TEST_CASE("an empty folder is free, a file or a place below one is not") {
 TEST_CASE("a folder that is no run's is told apart from one that is missing") {
   TemporaryFolder folder;
   CHECK_THROWS_WITH_AS(check_run_folder(folder.path()),
-                       (folder.path() + ": is not a run's folder: it has no config.toml").c_str(), Error);
+                       (folder.path() + ": is not a run's folder: it has no config.toml; a run killed before its first "
+                                        "step leaves such a folder: start it again")
+                           .c_str(),
+                       Error);
   CHECK_THROWS_WITH_AS(check_run_folder(folder / "b"),
                        (folder / "b: there is no such run; expected the folder of a run, runs/NAME").c_str(), Error);
 }
