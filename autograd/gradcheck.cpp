@@ -108,6 +108,7 @@ double error_of(double a, double n, double scale) {
 
 std::vector<Line> lines_through(const std::vector<double>& x, const GradcheckOptions& options, RandomStream& stream) {
   std::vector<Line> lines;
+  lines.reserve(static_cast<size_t>(options.directions + options.entries));
   for (int i = 0; i < options.directions; ++i) {
     lines.push_back(random_line(x, stream));
   }
@@ -138,6 +139,7 @@ GradcheckResult check_tensor(const GradcheckTensor& tensor, const std::function<
   const std::vector<double> gradient = values_of(tensor.analytic);
   const std::vector<Line> lines = lines_through(probe.origin(), options, stream);
   std::vector<double> numeric;
+  numeric.reserve(lines.size());
   double largest = largest_of(gradient);
   for (const Line& line : lines) {
     numeric.push_back(probe.central(line, step_of(probe.origin(), line, options.step)));
@@ -208,6 +210,7 @@ std::vector<Var> variables_of(Tape& tape, const std::vector<Tensor>& inputs) {
 std::vector<GradcheckResult> gradcheck(const std::vector<GradcheckTensor>& tensors, const std::function<double()>& loss,
                                        const GradcheckOptions& options) {
   std::vector<GradcheckResult> results;
+  results.reserve(tensors.size());
   for (const GradcheckTensor& tensor : tensors) {
     results.push_back(check_tensor(tensor, loss, 0.0, options));
   }
@@ -255,6 +258,7 @@ std::vector<GradcheckResult> gradcheck_op(const std::function<Var(Tape&, const s
     return sum;
   };
   std::vector<GradcheckResult> results;
+  results.reserve(tensors.size());
   for (const GradcheckTensor& tensor : tensors) {
     results.push_back(check_tensor(tensor, loss, magnitude, options));
   }

@@ -58,8 +58,8 @@ inline auto sum_in_lanes(int64_t count, Term term) {
 /// The largest of x[0 .. count), -infinity when there is none. NaN is passed over.
 inline float largest_in_lanes(const float* x, int64_t count) {
   float partial[lanes];
-  for (int lane = 0; lane < lanes; ++lane) {
-    partial[lane] = -std::numeric_limits<float>::infinity();
+  for (float& lane_largest : partial) {
+    lane_largest = -std::numeric_limits<float>::infinity();
   }
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
@@ -71,8 +71,8 @@ inline float largest_in_lanes(const float* x, int64_t count) {
     partial[0] = x[i] > partial[0] ? x[i] : partial[0];
   }
   float largest = partial[0];
-  for (int lane = 1; lane < lanes; ++lane) {
-    largest = partial[lane] > largest ? partial[lane] : largest;
+  for (float lane_largest : partial) {
+    largest = lane_largest > largest ? lane_largest : largest;
   }
   return largest;
 }

@@ -6,7 +6,7 @@ template <class T>
 double sum_of_squares_reference(const T* x, int64_t count) {
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const double x_i = x[i];
+    const double x_i = static_cast<double>(x[i]);
     sum += x_i * x_i;
   }
   return sum;
