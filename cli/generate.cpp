@@ -97,7 +97,7 @@ Command generate_command() {
            .summary = "text from a trained model",
            .min_words = 1,
            .max_words = 1,
-           .options = {{"prompt", "TEXT", "", "what the text begins with"},
+           .options = {{"prompt", "TEXT", "", "what the text begins with", true},
                        {"temperature", "T", "1.0", "0 = always the most likely token; higher is more varied"},
                        {"top-k", "K", "0", "draw from the K most likely tokens; 0 = off"},
                        {"top-p", "P", "0.9", "draw from the fewest tokens that together exceed P; 1 = off"},
