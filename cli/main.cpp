@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/openmp_runtime.h"
 #include "core/text.h"
 #include "data/h5_version.h"
 
@@ -95,6 +96,7 @@ int flush_results(int status) {
 int guarded_run(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report, not the end of the process
   try {
+    refuse_two_openmp_runtimes();
     return flush_results(run({argv + std::min(argc, 1), argv + argc}));
   } catch (const Error& error) {
     return report(error.what(), static_cast<int>(error.fault()));

@@ -1,4 +1,5 @@
 """What a build must not be: without the checks for NaN (B05), or with two OpenMP runtimes in one process (B03)."""
+import glob
 import os
 import shutil
 import subprocess
@@ -23,6 +24,16 @@ class Build(unittest.TestCase):
         libraries = subprocess.run(["ldd", cli_support.PROGRAM], capture_output=True, text=True, check=True).stdout
         runtimes = [name for name in ("libgomp", "libomp", "libiomp5") if name + ".so" in libraries]
         self.assertLessEqual(len(runtimes), 1)
+
+    def test_a_second_openmp_runtime_is_refused(self):
+        others = glob.glob("/usr/lib/*/libomp.so.5") + glob.glob("/usr/lib/llvm-*/lib/libomp.so.5")
+        if not others:
+            self.skipTest("no other OpenMP runtime is installed")
+        done = subprocess.run([cli_support.PROGRAM, "--version"], env={**os.environ, "LD_PRELOAD": others[0]},
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("two OpenMP runtimes", done.stderr)
+        self.assertIn("libomp.so.5", done.stderr)
 
 
 if __name__ == "__main__":
