@@ -38,14 +38,13 @@ class FirstFailure {
 };
 
 /// Calls body(begin, end) for [0, count) cut into chunks of `chunk` (the last one shorter), in parallel. When chunks
-/// throw, the exception of the first of them is thrown once all are done. With several threads the body always runs
-/// inside an active team, also when there is one chunk: oneDNN called from it then stays on its thread (outside a team
-/// it would start threads of its own and split sums by their number).
+/// throw, the exception of the first of them is thrown once all are done. A single chunk runs on the calling thread:
+/// waking others costs more than small work takes.
 template <class Body>
 void parallel_for(int64_t count, int64_t chunk, Body body) {
   const int64_t chunks = (count + chunk - 1) / chunk;
 #ifdef _OPENMP
-  if (num_threads() > 1) {
+  if (chunks > 1 && num_threads() > 1) {
     FirstFailure failure;
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t i = 0; i < chunks; ++i) {

@@ -53,7 +53,7 @@ Var max_of(Var x, int axis, Here here) {
   const T* x_values = x.value().as<T>();
   T* y = node.value.template as<T>();
   int32_t* winner = node.winner ? node.winner.template as<int32_t>() : nullptr;
-  kernels::for_chunks(shape.numel(), 256, [=](int64_t begin, int64_t end) {
+  parallel_for(shape.numel(), 256, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* first = x_values + i / inner * N * inner + i % inner;
       const int64_t n = place_of_largest(first, N, inner);

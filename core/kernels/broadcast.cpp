@@ -109,7 +109,7 @@ void add_reduced(const Broadcast& axes, const T* from, T* to) {
   // Tasks share the outermost axis, which is kept: no two of them write to one place.
   const int64_t elements_per_step = axes.a_step[0];
   const int64_t chunk = std::max<int64_t>(1, elements_per_chunk / std::max<int64_t>(1, elements_per_step));
-  for_chunks(axes.extent[0], chunk, [&axes, from, to](int64_t begin, int64_t end) {
+  parallel_for(axes.extent[0], chunk, [&axes, from, to](int64_t begin, int64_t end) {
     Broadcast part = axes;
     part.extent[0] = end - begin;
     add_axes(part, 0, from + begin * axes.a_step[0], to + begin * axes.b_step[0]);

@@ -57,13 +57,13 @@ template <class Body>
 void for_each_pair(const Broadcast& pair, Body body) {
   const int64_t length = pair.row_length();
   if (pair.rank == 1) {
-    for_chunks(length, elements_per_chunk, [&pair, body](int64_t begin, int64_t end) {
+    parallel_for(length, elements_per_chunk, [&pair, body](int64_t begin, int64_t end) {
       broadcast_run(pair, begin, begin * pair.a_step[0], begin * pair.b_step[0], end - begin, body);
     });
     return;
   }
   const int64_t rows_per_chunk = std::max<int64_t>(1, elements_per_chunk / std::max<int64_t>(1, length));
-  for_chunks(pair.rows(), rows_per_chunk, [&pair, body, length](int64_t begin, int64_t end) {
+  parallel_for(pair.rows(), rows_per_chunk, [&pair, body, length](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       broadcast_run(pair, row * length, pair.a_offset(row), pair.b_offset(row), length, body);
     }

@@ -29,7 +29,21 @@ Operand<float> offset_columns(Operand<float> B, int64_t n) {
 }
 
 #ifdef MINILLM_ONEDNN
+/// Keeps oneDNN on the calling thread: it would else start threads of its own and split sums by their number. Inside a
+/// parallel region this changes nothing.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
+  const OneThread stay_here;
   const dnnl_status_t status = dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', M, N, K, 1.0F, A.data,
                                           A.ld, B.data, B.ld, static_cast<float>(beta), C.data, C.ld);
   check(status == dnnl_success, "oneDNN refused a product of {} x {} x {}: status {}", M, N, K,

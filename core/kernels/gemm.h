@@ -30,8 +30,7 @@ void gemm_reference(Operand<T> A, Operand<T> B, Result<T> C, int64_t M, int64_t 
 /// where it is built in, so the bits do not depend on the number of threads.
 void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
 
-/// One product on the calling thread, for kernels that are parallel over something else (attention: over heads). Call
-/// it inside parallel_for only.
+/// One product on the calling thread, for kernels that are parallel over something else (attention: over heads).
 void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
 
 /// `count` products whose operands lie stride elements apart (stride 0: the same operand each time).

@@ -26,7 +26,7 @@ void for_each_row(const T* from, const Strides& strides, T* to, const Shape& sha
   const int64_t length = shape.rank() == 0 ? 1 : shape[-1];
   const int64_t rows = length == 0 ? 0 : shape.numel() / length;
   const int64_t rows_per_chunk = std::max<int64_t>(1, elements_per_chunk / std::max<int64_t>(1, length));
-  for_chunks(rows, rows_per_chunk, [&](int64_t begin, int64_t end) {
+  parallel_for(rows, rows_per_chunk, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       visit(from + row_offset(shape, strides, row), to + row * length, length);
     }
@@ -68,7 +68,7 @@ void add_permuted(const T* from, const Strides& strides, T* to, const Shape& sha
 template <class T>
 void copy_blocks(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t block, int64_t count) {
   const int64_t blocks_per_chunk = std::max<int64_t>(1, elements_per_chunk / std::max<int64_t>(1, block));
-  for_chunks(count, blocks_per_chunk, [=](int64_t begin, int64_t end) {
+  parallel_for(count, blocks_per_chunk, [=](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
       std::memcpy(to + k * to_stride, from + k * from_stride, sizeof(T) * static_cast<size_t>(block));
     }
@@ -78,7 +78,7 @@ void copy_blocks(const T* from, int64_t from_stride, T* to, int64_t to_stride, i
 template <class T>
 void add_blocks(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t block, int64_t count) {
   const int64_t blocks_per_chunk = std::max<int64_t>(1, elements_per_chunk / std::max<int64_t>(1, block));
-  for_chunks(count, blocks_per_chunk, [=](int64_t begin, int64_t end) {
+  parallel_for(count, blocks_per_chunk, [=](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
       const T* from_k = from + k * from_stride;
       T* to_k = to + k * to_stride;

@@ -45,7 +45,7 @@ MINILLM_SIMD void add_log_softmax_slope(const float* dy, const float* y, float* 
 template <class Body>
 void for_each_row(int64_t R, int64_t N, Body body) {
   const int64_t rows_per_chunk = std::max<int64_t>(1, elements_per_chunk / std::max<int64_t>(1, N));
-  for_chunks(R, rows_per_chunk, [=](int64_t begin, int64_t end) {
+  parallel_for(R, rows_per_chunk, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       body(r);
     }
