@@ -229,7 +229,9 @@ std::string ImportSummary::to_text() const {
   if (std::isfinite(unigram_loss)) {
     text += fmt::format("unigram loss {:.4f} nats per token\n", unigram_loss);
   }
-  return text + "there is no tokenizer inside: generate and chat print ids, bits per byte is unknown\n";
+  return text +
+         "there is no tokenizer inside: a run on it trains and evaluates, generate refuses it, bits per byte is "
+         "unknown\n";
 }
 
 }  // namespace minillm

@@ -277,7 +277,7 @@ class Corpora(cli_support.Case):
         sizes = re.findall(r"^  (?:train|val) .*?([\d,]+) bytes$", summary, re.M)
         self.assertEqual(sum(int(size.replace(",", "")) for size in sizes), len(text))
         parted = self.accepted("prepare", "in.txt", "--vocab", 300, "--out", "d.h5", "--separator", "").stdout
-        self.assertIn("1 documents from 1 files", parted)  # no blank line; an empty value means one
+        self.assertIn("1 document from 1 file\n", parted)  # no blank line; an empty value means one
         for note in ("880 of 880 lines end in CR LF", "byte order mark", "NUL", "UTF-8"):
             self.assertIn(note, summary)
 
