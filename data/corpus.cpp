@@ -63,9 +63,9 @@ void check_is_text(const std::string& path, uint64_t bytes) {
   }
   const std::string kind = guess_file_kind(start.substr(0, UserBlock::size), bytes);
   const bool known_kind = kind != "text" && kind != "unknown binary data";
-  if (known_kind || start.substr(0, 13) == "minillm-file\n" || looks_binary(start)) {
+  if (known_kind || looks_binary(start)) {
     fail_input({.where = path,
-                .what = "is not text: looks like " + (kind == "text" ? "a minillm file" : kind),
+                .what = "is not text: looks like " + kind,
                 .hint = "give text files, or use import-tokens for token ids"});
   }
 }

@@ -111,7 +111,8 @@ std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes)
     std::string_view start;
     const char* kind;
   };
-  static constexpr Known known[] = {{std::string_view("\x89HDF\r\n\x1a\n", 8), "plain HDF5"},
+  static constexpr Known known[] = {{magic, "a minillm file"},
+                                    {std::string_view("\x89HDF\r\n\x1a\n", 8), "plain HDF5"},
                                     {std::string_view("PK\x03\x04", 4), "a zip archive (or a PyTorch checkpoint)"},
                                     {std::string_view("\x1f\x8b", 2), "a gzip archive"},
                                     {std::string_view("\x93NUMPY", 6), "a NumPy array"},

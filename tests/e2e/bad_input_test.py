@@ -166,7 +166,7 @@ class Configs(cli_support.Case):
             Row("check a.toml", (r"not valid TOML; found .*depth",), files={"a.toml": too_deep}),
             Row("check a.toml", (r"a\.toml: is not a config file; found unknown binary data",),
                 files={"a.toml": b"\x00\x01" * 999}),
-            Row("check a.h5", (r"a\.h5: is not a config file; found a file of minillm; expected TOML text",),
+            Row("check a.h5", (r"a\.h5: is not a config file; found a minillm file; expected TOML text",),
                 files={"a.h5": b"minillm-file\n" + b" " * 600}),
             Row("check a.toml", (r"a\.toml:1: cannot read the base config: No such file or directory; found b\.toml",),
                 files={"a.toml": 'base = "b.toml"\n'}),
