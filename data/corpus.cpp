@@ -2,9 +2,9 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/utf8.h"
 #include "data/sha256.h"
 #include "data/user_block.h"
-#include "data/utf8.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include "data/user_block.h"
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/file_descriptor.h"
 #include "data/sha256.h"
-#include "data/utf8.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

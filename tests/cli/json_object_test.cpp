@@ -1,11 +1,14 @@
 #include "cli/json_object.h"
 
+#include "core/json_text.h"
+
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 
 using namespace minillm::cli;
+using minillm::json_string;
 
 TEST_CASE("an object reads back with another parser, its keys in order") {
   JsonObject inner;

@@ -1,7 +1,7 @@
 #include "data/tokenizer.h"
 
 #include "core/rng.h"
-#include "data/utf8.h"
+#include "core/utf8.h"
 #include "data/word_table.h"
 #include "support.h"
 
