@@ -132,14 +132,8 @@ void survey_text(std::string_view text, CorpusSurvey& survey) {
 
 std::string hash_files(const Corpus& corpus) {
   Sha256 hash;
-  std::string buffer(pass_block_bytes, '\0');
   for (const CorpusFile& source : corpus.files) {
-    const FileDescriptor file = open_for_reading(source.path);
-    size_t count = buffer.size();
-    while (count == buffer.size()) {
-      count = read_fully(file.get(), buffer.data(), buffer.size(), source.path);
-      hash.update(buffer.data(), count);
-    }
+    hash.update_to_end(open_for_reading(source.path).get(), source.path);
   }
   return hash.hex();
 }

@@ -163,12 +163,7 @@ void copy_tokens(TokenSource& source, int64_t count, Split split, int64_t vocab_
 std::string hash_of_file(const std::string& path) {
   const FileDescriptor file = open_for_reading(path);
   Sha256 hash;
-  std::vector<char> buffer(size_t{1} << 20);
-  size_t got = buffer.size();
-  while (got == buffer.size()) {
-    got = read_fully(file.get(), buffer.data(), buffer.size(), path);
-    hash.update(buffer.data(), got);
-  }
+  hash.update_to_end(file.get(), path);
   return hash.hex();
 }
 

@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
 namespace minillm {
 
@@ -144,14 +143,8 @@ std::string hash_behind_user_block(int descriptor, const std::string& path) {
     fail_work({.where = path, .what = "cannot be read: " + system_error_text(errno)});
   }
   Sha256 hash;
-  std::vector<char> buffer(size_t{1} << 20);
-  while (true) {
-    const size_t count = read_fully(descriptor, buffer.data(), buffer.size(), path);
-    hash.update(buffer.data(), count);
-    if (count < buffer.size()) {
-      return hash.hex();
-    }
-  }
+  hash.update_to_end(descriptor, path);
+  return hash.hex();
 }
 
 UserBlock check_user_block(const std::string& path, const H5Format& format) {
