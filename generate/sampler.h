@@ -58,6 +58,9 @@ class Sampler {
   int32_t choose(const T* logits, int64_t V);
   template <class T>
   void collect_candidates(const T* logits, int64_t V, int32_t best);
+  /// A total order: the lower id among equals.
+  static bool more_likely(const Candidate& a, const Candidate& b);
+  double total_weight() const;
   void keep_top_k();
   void keep_top_p();
 
