@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "nn/ledger.h"
 #include "nn/match.h"
-#include "train/run.h"
+#include "train/complete_config.h"
 #include "train/trainer.h"
 
 #include <cstdio>

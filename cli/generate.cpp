@@ -4,6 +4,7 @@
 #include "cli/json_object.h"
 #include "core/log.h"
 #include "core/parallel.h"
+#include "core/utf8.h"
 #include "generate/generator.h"
 #include "generate/utf8_stream.h"
 #include "train/loaded_run.h"

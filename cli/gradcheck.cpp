@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/json_object.h"
 #include "core/terminal.h"
-#include "train/run.h"
+#include "train/complete_config.h"
 #include "train/trainer.h"
 
 #include <cstdio>

@@ -1,10 +1,8 @@
 #include "cli/json_object.h"
 
-#include "generate/utf8_stream.h"
+#include "core/json_text.h"
 
 #include <fmt/format.h>
-
-#include <cmath>
 
 namespace minillm::cli {
 
@@ -21,26 +19,8 @@ std::string json_list(const List& values, Text text_of) {
 
 }  // namespace
 
-std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : valid_utf8(text)) {
-    const unsigned char byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (c == '\n') {
-      quoted += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      quoted += fmt::format("\\u{:04x}", byte);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 void JsonObject::add(std::string_view key, double value) {
-  add_member(key, std::isfinite(value) ? fmt::format("{}", value) : "null");
+  add_member(key, json_number(value));
 }
 
 void JsonObject::add(std::string_view key, int64_t value) {

@@ -8,8 +8,7 @@
 
 namespace minillm::cli {
 
-/// Builds JSON text. Doubles are the shortest text that reads back to the same value, NaN and infinities null; text
-/// that is not UTF-8 gets U+FFFD for what is wrong, so the result is valid JSON whatever a model generates.
+/// Builds JSON text, with the numbers and strings of core/json_text.h: valid JSON whatever a model generates.
 class JsonObject {
  public:
   void add(std::string_view key, double value);
@@ -31,8 +30,5 @@ class JsonObject {
 
   std::string members_;
 };
-
-/// The text as a JSON string, with its quotes.
-std::string json_string(std::string_view text);
 
 }  // namespace minillm::cli

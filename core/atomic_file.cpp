@@ -10,33 +10,35 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 namespace minillm {
 
+namespace fs = std::filesystem;
+
 namespace {
 
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) {
-    return ".";
-  }
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
+constexpr std::string_view temporary_mark = ".tmp.";
 
-/// Makes the rename itself last: without it a power cut may bring the old name back.
-void sync_folder(const std::string& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor >= 0) {
-    ::fsync(descriptor);  // some file systems refuse it for folders; the file itself is safe already
-    ::close(descriptor);
+/// True for "*.tmp.<pid>" where no process of that number runs.
+bool is_stale_temporary(const std::string& name) {
+  const size_t mark = name.rfind(temporary_mark);
+  if (mark == std::string::npos) {
+    return false;
   }
+  const char* digits = name.data() + mark + temporary_mark.size();
+  const char* end = name.data() + name.size();
+  pid_t process = 0;
+  const auto parsed = std::from_chars(digits, end, process);
+  return parsed.ec == std::errc() && parsed.ptr == end && process > 0 && kill(process, 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path)
-    : path_(std::move(path)), temporary_(path_ + ".tmp." + std::to_string(::getpid())) {
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
   struct stat existing = {};
   const bool exists = ::stat(path_.c_str(), &existing) == 0;
   if (path_.empty() || (exists && !S_ISREG(existing.st_mode))) {
@@ -85,12 +87,14 @@ void AtomicFile::commit() {
   }
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (closed != 0) {
     const int error_number = errno;
     ::unlink(temporary_.c_str());
     fail("cannot be put in place", error_number);
   }
-  sync_folder(folder_of(path_));
+  if (const int error_number = put_in_place(temporary_, path_)) {
+    fail("cannot be put in place", error_number);
+  }
 }
 
 void AtomicFile::fail(const char* action, int error_number) const {
@@ -113,6 +117,45 @@ void write_file_atomically(const std::string& path, std::string_view contents) {
   AtomicFile file(path);
   file.write(contents);
   file.commit();
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) {
+    return ".";
+  }
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string temporary_name(const std::string& path) {
+  return path + std::string(temporary_mark) + std::to_string(::getpid());
+}
+
+int put_in_place(const std::string& temporary, const std::string& path) {
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error_number = errno;
+    ::unlink(temporary.c_str());
+    return error_number;
+  }
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    ::fsync(folder);  // some file systems refuse it for folders; the file itself is safe already
+    ::close(folder);
+  }
+  return 0;
+}
+
+std::vector<std::string> remove_stale_temporaries(const std::string& folder) {
+  std::vector<std::string> removed;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string path = entry->path().string();
+    std::error_code ignored;
+    if (is_stale_temporary(path) && fs::is_regular_file(entry->symlink_status(ignored)) && unlink(path.c_str()) == 0) {
+      removed.push_back(path);
+    }
+  }
+  return removed;
 }
 
 }  // namespace minillm

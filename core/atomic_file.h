@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
@@ -34,5 +35,20 @@ class AtomicFile {
 
 /// A whole small file in one call.
 void write_file_atomically(const std::string& path, std::string_view contents);
+
+// The same, step by step, for files that a library writes.
+
+/// The folder that `path` lies in; "." for a bare name.
+std::string folder_of(const std::string& path);
+
+/// `<path>.tmp.<pid>`
+std::string temporary_name(const std::string& path);
+
+/// Renames the flushed file `temporary` to `path` and flushes the folder: without that a power cut may bring the old
+/// name back. Returns 0, or the system's error number with the temporary removed.
+int put_in_place(const std::string& temporary, const std::string& path);
+
+/// Removes what killed writers left in a folder: files named `*.tmp.<pid>` whose process is gone. Returns their names.
+std::vector<std::string> remove_stale_temporaries(const std::string& folder);
 
 }  // namespace minillm

@@ -2,9 +2,9 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/utf8.h"
 #include "data/sha256.h"
 #include "data/user_block.h"
-#include "data/utf8.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,9 +63,9 @@ void check_is_text(const std::string& path, uint64_t bytes) {
   }
   const std::string kind = guess_file_kind(start.substr(0, UserBlock::size), bytes);
   const bool known_kind = kind != "text" && kind != "unknown binary data";
-  if (known_kind || start.substr(0, 13) == "minillm-file\n" || looks_binary(start)) {
+  if (known_kind || looks_binary(start)) {
     fail_input({.where = path,
-                .what = "is not text: looks like " + (kind == "text" ? "a minillm file" : kind),
+                .what = "is not text: looks like " + kind,
                 .hint = "give text files, or use import-tokens for token ids"});
   }
 }
@@ -132,14 +132,8 @@ void survey_text(std::string_view text, CorpusSurvey& survey) {
 
 std::string hash_files(const Corpus& corpus) {
   Sha256 hash;
-  std::string buffer(pass_block_bytes, '\0');
   for (const CorpusFile& source : corpus.files) {
-    const FileDescriptor file = open_for_reading(source.path);
-    size_t count = buffer.size();
-    while (count == buffer.size()) {
-      count = read_fully(file.get(), buffer.data(), buffer.size(), source.path);
-      hash.update(buffer.data(), count);
-    }
+    hash.update_to_end(open_for_reading(source.path).get(), source.path);
   }
   return hash.hex();
 }

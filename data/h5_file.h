@@ -119,7 +119,4 @@ class H5Reader {
   std::unique_ptr<State> state_;
 };
 
-/// Removes what killed writers left in a folder: files named `*.tmp.<pid>` whose process is gone. Returns their names.
-std::vector<std::string> remove_stale_temporaries(const std::string& folder);
-
 }  // namespace minillm

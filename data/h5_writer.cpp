@@ -1,3 +1,4 @@
+#include "core/atomic_file.h"
 #include "core/log.h"
 #include "data/file_descriptor.h"
 #include "data/h5_sink.h"
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <filesystem>
 
@@ -18,24 +18,6 @@ namespace minillm {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// True for "...tmp.<pid>" where no process of that number runs.
-bool is_stale_temporary(const std::string& name) {
-  const size_t mark = name.rfind(".tmp.");
-  if (mark == std::string::npos) {
-    return false;
-  }
-  const char* digits = name.data() + mark + 5;
-  const char* end = name.data() + name.size();
-  pid_t process = 0;
-  const auto parsed = std::from_chars(digits, end, process);
-  return parsed.ec == std::errc() && parsed.ptr == end && process > 0 && kill(process, 0) != 0 && errno == ESRCH;
-}
-
-std::string folder_of(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
 
 /// A link is followed, so that the file it points to is replaced and the link stays.
 std::string resolve(const std::string& path) {
@@ -117,7 +99,7 @@ void H5Writer::State::create_temporary() {
   for (const std::string& stale : remove_stale_temporaries(folder_of(path))) {
     log_info("removed {}, left by a run that was killed", stale);
   }
-  temporary = fmt::format("{}.tmp.{}", path, getpid());
+  temporary = temporary_name(path);
   unlink(temporary.c_str());
   descriptor = FileDescriptor(open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!descriptor) {
@@ -275,16 +257,8 @@ std::string H5Writer::commit() {
   h5::silence();
   std::string sha256;
   state_->stamp(sha256);
-  if (rename(state_->temporary.c_str(), state_->path.c_str()) != 0) {
-    const int error_number = errno;
-    state_->remove_temporary();
+  if (const int error_number = put_in_place(state_->temporary, state_->path)) {
     fail_work({.where = state_->path, .what = "cannot be replaced: " + system_error_text(error_number)});
-  }
-  // The rename itself is on the disk only once the folder is; some file systems cannot flush folders, which is no
-  // error.
-  const FileDescriptor folder(open(folder_of(state_->path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder) {
-    fsync(folder.get());
   }
   return sha256;
 }
@@ -373,18 +347,5 @@ void H5Stream<T>::finish() {
 
 template class H5Stream<uint16_t>;
 template class H5Stream<uint32_t>;
-
-std::vector<std::string> remove_stale_temporaries(const std::string& folder) {
-  std::vector<std::string> removed;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string path = entry->path().string();
-    std::error_code ignored;
-    if (is_stale_temporary(path) && fs::is_regular_file(entry->symlink_status(ignored)) && unlink(path.c_str()) == 0) {
-      removed.push_back(path);
-    }
-  }
-  return removed;
-}
 
 }  // namespace minillm

@@ -121,10 +121,9 @@ class TokenSource {
   /// Raw tokens have no mark, but files with a long one of their own are no tokens.
   void reject_other_formats(std::string_view start, uint64_t bytes) const {
     const std::string kind = guess_file_kind(std::string(start.substr(0, UserBlock::size)), bytes);
-    const bool ours = start.substr(0, 13) == "minillm-file\n";
-    if (ours || kind == "plain HDF5" || kind == "a NumPy array") {
+    if (kind == "a minillm file" || kind == "plain HDF5" || kind == "a NumPy array") {
       fail_input({.where = path_,
-                  .what = "is not a raw token file: looks like " + (ours ? "a minillm file" : kind),
+                  .what = "is not a raw token file: looks like " + kind,
                   .expected = "little-endian integers and nothing else, or llm.c's header before them"});
     }
   }
@@ -164,12 +163,7 @@ void copy_tokens(TokenSource& source, int64_t count, Split split, int64_t vocab_
 std::string hash_of_file(const std::string& path) {
   const FileDescriptor file = open_for_reading(path);
   Sha256 hash;
-  std::vector<char> buffer(size_t{1} << 20);
-  size_t got = buffer.size();
-  while (got == buffer.size()) {
-    got = read_fully(file.get(), buffer.data(), buffer.size(), path);
-    hash.update(buffer.data(), got);
-  }
+  hash.update_to_end(file.get(), path);
   return hash.hex();
 }
 
@@ -229,7 +223,9 @@ std::string ImportSummary::to_text() const {
   if (std::isfinite(unigram_loss)) {
     text += fmt::format("unigram loss {:.4f} nats per token\n", unigram_loss);
   }
-  return text + "there is no tokenizer inside: generate and chat print ids, bits per byte is unknown\n";
+  return text +
+         "there is no tokenizer inside: a run on it trains and evaluates, generate refuses it, bits per byte is "
+         "unknown\n";
 }
 
 }  // namespace minillm

@@ -8,6 +8,7 @@
 #include "data/token_file.h"
 #include "data/token_writer.h"
 #include "data/tokenizer.h"
+#include "data/user_block.h"
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +73,7 @@ std::unique_ptr<Tokenizer> reuse_tokenizer(const PrepareOptions& options) {
   const FileDescriptor file = open_for_reading(path);
   std::string bytes(static_cast<size_t>(file_size(file.get(), path)), '\0');
   bytes.resize(read_fully(file.get(), bytes.data(), bytes.size(), path));
-  const bool is_data_file = bytes.substr(0, 13) == "minillm-file\n";
+  const bool is_data_file = guess_file_kind(bytes.substr(0, UserBlock::size), bytes.size()) == "a minillm file";
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(is_data_file ? TokenFile::open(path).tokenizer : bytes, path);
   check_exact(*tokenizer, path);
   if (options.vocab_size && *options.vocab_size != tokenizer->vocab_size()) {

@@ -1,6 +1,7 @@
 #include "data/prepare.h"
 
 #include "core/error.h"
+#include "core/text.h"
 
 #include <algorithm>
 
@@ -8,14 +9,9 @@ namespace minillm {
 
 namespace {
 
-/// 4025033 as "4,025,033", whatever the locale.
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, ",");
-  }
-  return digits;
+/// "1 document", "2,000 documents"
+std::string counted(int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", thousands(number), noun, number == 1 ? "" : "s");
 }
 
 std::string notes(const PrepareSummary& summary) {
@@ -23,24 +19,24 @@ std::string notes(const PrepareSummary& summary) {
   const auto note = [&](const std::string& line) { text += "note: " + line + "\n"; };
   if (summary.sampled) {
     note(fmt::format("the tokenizer learned from a sample of {} bytes of the training text",
-                     grouped(summary.trained_bytes)));
+                     thousands(summary.trained_bytes)));
   }
   if (summary.characters_kept < summary.characters) {
     note(fmt::format("the vocabulary holds the {} most frequent of {} characters; the others become byte tokens",
-                     grouped(summary.characters_kept), grouped(summary.characters)));
+                     thousands(summary.characters_kept), thousands(summary.characters)));
   }
   if (summary.crlf_lines > 0) {
     note(fmt::format("{} of {} lines end in CR LF; the carriage returns stay in the text{}",
-                     grouped(summary.crlf_lines), grouped(summary.lines),
+                     thousands(summary.crlf_lines), thousands(summary.lines),
                      2 * summary.crlf_lines > summary.lines ? " (tr -d '\\r' removes them)" : ""));
   }
   if (summary.bom_files > 0) {
     note(fmt::format("{} of {} files begin with a byte order mark; its three bytes stay in the text",
-                     grouped(summary.bom_files), grouped(summary.files)));
+                     thousands(summary.bom_files), thousands(summary.files)));
   }
   if (summary.nul_bytes + summary.invalid_bytes > 0) {
-    note(fmt::format("{} NUL bytes and {} bytes that are not UTF-8 are kept as byte tokens", grouped(summary.nul_bytes),
-                     grouped(summary.invalid_bytes)));
+    note(fmt::format("{} NUL bytes and {} bytes that are not UTF-8 are kept as byte tokens",
+                     thousands(summary.nul_bytes), thousands(summary.invalid_bytes)));
   }
   if (!summary.cut_at_line_end) {
     note("there is no line end to cut at: the validation split begins inside a line");
@@ -67,12 +63,12 @@ int64_t PrepareSummary::windows(int64_t seq_len) const {
 }
 
 std::string PrepareSummary::to_text() const {
-  std::string text = fmt::format("{}: {} documents from {} files\n", out, grouped(documents), grouped(files));
-  text += fmt::format("  train         {:>14} tokens {:>16} bytes\n", grouped(train_tokens), grouped(train_bytes));
-  text += fmt::format("  val           {:>14} tokens {:>16} bytes\n", grouped(val_tokens), grouped(val_bytes));
+  std::string text = fmt::format("{}: {} from {}\n", out, counted(documents, "document"), counted(files, "file"));
+  text += fmt::format("  train         {:>14} tokens {:>16} bytes\n", thousands(train_tokens), thousands(train_bytes));
+  text += fmt::format("  val           {:>14} tokens {:>16} bytes\n", thousands(val_tokens), thousands(val_bytes));
   text += fmt::format("  vocabulary    {:>14} pieces {:>16.3f} bytes per token, {:.2f} % byte tokens\n",
-                      grouped(vocab_size), bytes_per_token(), 100 * byte_share);
-  text += fmt::format("  epoch         {:>14} windows of 256 tokens\n", grouped(windows(256)));
+                      thousands(vocab_size), bytes_per_token(), 100 * byte_share);
+  text += fmt::format("  epoch         {:>14} windows of 256 tokens\n", thousands(windows(256)));
   if (unigram_loss) {
     text += fmt::format("  unigram loss  {:>14.4f} nats per token on val: what token frequencies alone reach\n",
                         *unigram_loss);

@@ -1,10 +1,12 @@
 #include "data/sha256.h"
 
 #include "core/error.h"
+#include "data/file_descriptor.h"
 
 #include <openssl/evp.h>
 
 #include <array>
+#include <vector>
 
 namespace minillm {
 
@@ -37,6 +39,15 @@ Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::update(const void* bytes, size_t count) {
   require(EVP_DigestUpdate(state_->context, bytes, count) == 1);
+}
+
+void Sha256::update_to_end(int descriptor, const std::string& path) {
+  std::vector<char> buffer(size_t{1} << 20);
+  size_t count = buffer.size();
+  while (count == buffer.size()) {
+    count = read_fully(descriptor, buffer.data(), buffer.size(), path);
+    update(buffer.data(), count);
+  }
 }
 
 std::string Sha256::hex() {

@@ -18,6 +18,10 @@ class Sha256 {
 
   void update(const void* bytes, size_t count);
 
+  /// Everything from where an open file stands to its end; `path` is for messages. Throws a work Error when the disk
+  /// fails.
+  void update_to_end(int descriptor, const std::string& path);
+
   /// 64 lower-case hexadecimal digits. The hash cannot be used afterwards.
   std::string hex();
 

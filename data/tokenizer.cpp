@@ -1,8 +1,8 @@
 #include "data/tokenizer.h"
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/sha256.h"
-#include "data/utf8.h"
 #include "data/word_table.h"
 
 #include <sentencepiece_processor.h>

@@ -1,9 +1,9 @@
 #include "data/user_block.h"
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/file_descriptor.h"
 #include "data/sha256.h"
-#include "data/utf8.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
 namespace minillm {
 
@@ -111,7 +110,8 @@ std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes)
     std::string_view start;
     const char* kind;
   };
-  static constexpr Known known[] = {{std::string_view("\x89HDF\r\n\x1a\n", 8), "plain HDF5"},
+  static constexpr Known known[] = {{magic, "a minillm file"},
+                                    {std::string_view("\x89HDF\r\n\x1a\n", 8), "plain HDF5"},
                                     {std::string_view("PK\x03\x04", 4), "a zip archive (or a PyTorch checkpoint)"},
                                     {std::string_view("\x1f\x8b", 2), "a gzip archive"},
                                     {std::string_view("\x93NUMPY", 6), "a NumPy array"},
@@ -143,14 +143,8 @@ std::string hash_behind_user_block(int descriptor, const std::string& path) {
     fail_work({.where = path, .what = "cannot be read: " + system_error_text(errno)});
   }
   Sha256 hash;
-  std::vector<char> buffer(size_t{1} << 20);
-  while (true) {
-    const size_t count = read_fully(descriptor, buffer.data(), buffer.size(), path);
-    hash.update(buffer.data(), count);
-    if (count < buffer.size()) {
-      return hash.hex();
-    }
-  }
+  hash.update_to_end(descriptor, path);
+  return hash.hex();
 }
 
 UserBlock check_user_block(const std::string& path, const H5Format& format) {

@@ -43,7 +43,8 @@ std::string hash_behind_user_block(int descriptor, const std::string& path);
 /// newer.
 UserBlock check_user_block(const std::string& path, const H5Format& format);
 
-/// What a file that is not ours seems to be, from its first bytes: "text", "safetensors", "plain HDF5", "zip", ...
+/// What a file seems to be, from its first bytes: "a minillm file", "text", "safetensors", "plain HDF5", "PDF", ...;
+/// "unknown binary data" when it is none of these.
 std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes);
 
 }  // namespace minillm

@@ -83,8 +83,7 @@ int open_regular_file(const std::string& path, uint64_t& bytes) {
 /// Throws when the first bytes are those of another kind of file that we know.
 void refuse_other_kinds(const std::string& start, uint64_t file_bytes, const std::string& path) {
   const std::string kind = guess_file_kind(start, file_bytes);
-  const bool is_ours = start.substr(0, 12) == "minillm-file";
-  if (is_ours) {
+  if (kind == "a minillm file") {
     fail_input({.where = path,
                 .what = "is a file of minillm, not a safetensors file",
                 .hint = "to start from a run's weights give the run's folder"});

@@ -70,10 +70,7 @@ template <class T>
 int32_t Sampler::choose(const T* logits, int64_t V) {
   const int32_t best = most_likely(logits, V);
   collect_candidates(logits, V, best);
-  double total = 0;
-  for (const Candidate& candidate : candidates_) {
-    total += candidate.weight;
-  }
+  const double total = total_weight();
   const double drawn = stream_.uniform() * total;
   double cumulative = 0;
   int32_t token = best;
@@ -91,10 +88,7 @@ int32_t Sampler::choose(const T* logits, int64_t V) {
 
 std::vector<double> Sampler::probabilities(const double* logits, int64_t V) {
   collect_candidates(logits, V, most_likely(logits, V));
-  double total = 0;
-  for (const Candidate& candidate : candidates_) {
-    total += candidate.weight;
-  }
+  const double total = total_weight();
   std::vector<double> result(static_cast<size_t>(V), 0.0);
   for (const Candidate& candidate : candidates_) {
     result[static_cast<size_t>(candidate.token)] = candidate.weight / total;
@@ -119,14 +113,23 @@ void Sampler::collect_candidates(const T* logits, int64_t V, int32_t best) {
   keep_top_p();
 }
 
+bool Sampler::more_likely(const Candidate& a, const Candidate& b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
+}
+
+double Sampler::total_weight() const {
+  double total = 0;
+  for (const Candidate& candidate : candidates_) {
+    total += candidate.weight;
+  }
+  return total;
+}
+
 void Sampler::keep_top_k() {
   const size_t k = static_cast<size_t>(options_.top_k);
   if (k == 0 || k >= candidates_.size()) {
     return;
   }
-  const auto more_likely = [](const Candidate& a, const Candidate& b) {
-    return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
-  };
   std::nth_element(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k), candidates_.end(),
                    more_likely);
   candidates_.resize(k);
@@ -138,13 +141,8 @@ void Sampler::keep_top_p() {
   if (options_.top_p >= 1) {
     return;
   }
-  std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-    return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
-  });
-  double total = 0;
-  for (const Candidate& candidate : candidates_) {
-    total += candidate.weight;
-  }
+  std::sort(candidates_.begin(), candidates_.end(), more_likely);
+  const double total = total_weight();
   double cumulative = 0;
   size_t kept = 0;
   while (kept < candidates_.size() && cumulative <= options_.top_p * total) {

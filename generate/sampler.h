@@ -34,8 +34,8 @@ struct SamplerOptions {
 /// Throws an input Error that names --temperature, --top-k or --top-p.
 void check_sampler_options(const SamplerOptions& options);
 
-/// Draws tokens from a stream that the seed alone determines: the same logits and seed give the same tokens on any
-/// machine and for any number of threads.
+/// Draws tokens from a stream that the seed alone determines: the same logits and seed give the same tokens, up to
+/// the last bit of the C library's exp.
 class Sampler {
  public:
   Sampler(const SamplerOptions& options, uint64_t seed);
@@ -58,6 +58,9 @@ class Sampler {
   int32_t choose(const T* logits, int64_t V);
   template <class T>
   void collect_candidates(const T* logits, int64_t V, int32_t best);
+  /// A total order: the lower id among equals.
+  static bool more_likely(const Candidate& a, const Candidate& b);
+  double total_weight() const;
   void keep_top_k();
   void keep_top_p();
 

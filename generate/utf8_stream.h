@@ -9,8 +9,7 @@ namespace minillm {
 /// Collects bytes and gives them back as whole UTF-8 characters.
 ///
 /// Joined, the pieces and the flushed end equal the bytes fed when these are valid UTF-8, however they were cut. Bytes
-/// that are not UTF-8 become U+FFFD, one for each longest part that could have begun a character (Unicode 15, section
-/// 3.9, "substitution of maximal subparts"; Python's and browsers' rule), or pass as they are.
+/// that are not UTF-8 become what valid_utf8 (core/utf8.h) makes of them, or pass as they are.
 class CharacterStream {
  public:
   enum class Invalid {
@@ -27,17 +26,8 @@ class CharacterStream {
   std::string flush();
 
  private:
-  void take(unsigned char byte, std::string& out);
-  void reject(std::string& out);
-
   Invalid invalid_;
-  std::string pending_;    // the beginning of a character
-  int missing_ = 0;        // bytes it still needs
-  unsigned char low_ = 0;  // the range its next byte must lie in
-  unsigned char high_ = 0;
+  std::string pending_;  // the beginning of a character
 };
-
-/// The whole text with what is not UTF-8 replaced.
-std::string valid_utf8(std::string_view bytes);
 
 }  // namespace minillm

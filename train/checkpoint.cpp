@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"

@@ -199,12 +199,14 @@ class Loader {
       add({.where = where, .what = fmt::format("{}: {}", what, system_error_text(errno)), .found = found});
       return std::nullopt;
     }
-    const bool is_text = text.find('\0') == std::string::npos && !text.starts_with("minillm-file\n");
+    const std::string kind = guess_file_kind(text.substr(0, UserBlock::size), text.size());
+    const bool is_text = text.find('\0') == std::string::npos && kind != "a minillm file";
     if (!is_text || text.size() > most_config_bytes) {
-      const std::string kind = guess_file_kind(text.substr(0, UserBlock::size), text.size());
       add({.where = where,
            .what = "is not a config file",
-           .found = kind == "text" ? (is_text ? "a very long text" : "a file of minillm") : kind,
+           .found = is_text          ? "a very long text"
+                    : kind == "text" ? "text with NUL bytes"
+                                     : kind,
            .expected = fmt::format("TOML text, at most {} bytes", most_config_bytes)});
       return std::nullopt;
     }

@@ -4,7 +4,7 @@
 #include "core/text.h"
 #include "formats/safetensors.h"
 #include "train/checkpoint.h"
-#include "train/run.h"
+#include "train/complete_config.h"
 
 #include <filesystem>
 

@@ -1,7 +1,7 @@
 #include "train/loaded_run.h"
 
 #include "train/checkpoint.h"
-#include "train/run.h"
+#include "train/complete_config.h"
 #include "train/trainer.h"
 
 namespace minillm {

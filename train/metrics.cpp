@@ -1,18 +1,14 @@
 #include "train/metrics.h"
 
 #include "core/error.h"
+#include "core/json_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace minillm {
 
 namespace {
-
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
 
 double number_or_nan(const nlohmann::json& line, const char* key) {
   const nlohmann::json& value = line.at(key);

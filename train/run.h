@@ -1,7 +1,6 @@
 #pragma once
 // A run: a config becomes a folder with a trained model. Starts, resumes, evaluates, saves, stops.
 
-#include "data/token_file.h"
 #include "train/config_file.h"
 
 #include <string>
@@ -31,9 +30,5 @@ struct ResumeRequest {
   bool (*stop_requested)() = nullptr;
 };
 RunEnd resume_run(const ResumeRequest& request);
-
-/// Completes a config with what the data says (nullptr: no data) and what its parts derive, and checks all of it.
-/// Throws an Error that lists every problem.
-void complete_config(LoadedConfig& loaded, const TokenFile* data);
 
 }  // namespace minillm

@@ -1,11 +1,10 @@
 #include "train/samples.h"
 
+#include "core/json_text.h"
 #include "core/log.h"
+#include "core/utf8.h"
 #include "generate/generator.h"
-#include "generate/utf8_stream.h"
 #include "train/trainer.h"
-
-#include <nlohmann/json.hpp>
 
 namespace minillm {
 
@@ -31,7 +30,7 @@ void SampleWriter::write(int64_t updates, const Transformer& model, const Config
   const EndTokens end = {tokenizer_->bos_id(), tokenizer_->eos_id()};
   const Generation generation = generate(model, prompt, sample_tokens, sampler, end, tape_options(config.train));
   const std::string text = valid_utf8(tokenizer_->decode(generation.tokens));
-  log_.append(nlohmann::json({{"step", updates}, {"text", text}}).dump());
+  log_.append(fmt::format(R"({{"step":{},"text":{}}})", updates, json_string(text)));
   log_info("sample: {}", text);
 }
 

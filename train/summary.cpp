@@ -1,12 +1,12 @@
 #include "train/summary.h"
 
 #include "core/atomic_file.h"
+#include "core/json_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -17,23 +17,6 @@ namespace {
 constexpr double divergence_margin = 1;  // nats above the first loss
 constexpr double stall_margin = 0.05;    // nats around the unigram loss
 constexpr int64_t first_steps = 100;
-
-std::string text_of(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
-std::string text_of(int64_t value) {
-  return fmt::format("{}", value);
-}
-
-std::string text_of(bool value) {
-  return value ? "true" : "false";
-}
-
-/// Bytes that are no UTF-8 become U+FFFD: the file is JSON whatever a machine calls its processor.
-std::string text_of(const std::string& value) {
-  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 double median(std::vector<double> values) {
   values.erase(std::remove_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }),
@@ -83,22 +66,22 @@ Summary summarize(const Metrics& metrics, double unigram_loss) {
 
 std::string to_json(const Summary& summary) {
   const std::pair<const char*, std::string> fields[] = {
-      {"steps", text_of(summary.steps)},
-      {"parameters", text_of(summary.parameters)},
-      {"final_val_loss", text_of(summary.final_val_loss)},
-      {"best_val_loss", text_of(summary.best_val_loss)},
-      {"grad_norm_max_first_100", text_of(summary.grad_norm_max_first_100)},
-      {"diverged", text_of(summary.diverged)},
-      {"stalled", text_of(summary.stalled)},
-      {"unigram_loss", text_of(summary.unigram_loss)},
-      {"tokens_per_s", text_of(summary.tokens_per_s)},
-      {"peak_memory_bytes", text_of(summary.peak_memory_bytes)},
-      {"seconds", text_of(summary.seconds)},
-      {"version", text_of(summary.version)},
-      {"commit", text_of(summary.commit)},
-      {"numerics", text_of(summary.numerics)},
-      {"threads", text_of(int64_t{summary.threads})},
-      {"cpu", text_of(summary.cpu)},
+      {"steps", std::to_string(summary.steps)},
+      {"parameters", std::to_string(summary.parameters)},
+      {"final_val_loss", json_number(summary.final_val_loss)},
+      {"best_val_loss", json_number(summary.best_val_loss)},
+      {"grad_norm_max_first_100", json_number(summary.grad_norm_max_first_100)},
+      {"diverged", summary.diverged ? "true" : "false"},
+      {"stalled", summary.stalled ? "true" : "false"},
+      {"unigram_loss", json_number(summary.unigram_loss)},
+      {"tokens_per_s", json_number(summary.tokens_per_s)},
+      {"peak_memory_bytes", std::to_string(summary.peak_memory_bytes)},
+      {"seconds", json_number(summary.seconds)},
+      {"version", json_string(summary.version)},
+      {"commit", json_string(summary.commit)},
+      {"numerics", json_string(summary.numerics)},
+      {"threads", std::to_string(summary.threads)},
+      {"cpu", json_string(summary.cpu)},
   };
   std::string text;
   for (const auto& [key, value] : fields) {

@@ -1,5 +1,6 @@
 #include "data/h5_file.h"
 
+#include "core/atomic_file.h"
 #include "data/sha256.h"
 #include "support.h"
 

@@ -97,7 +97,7 @@ TEST_CASE("a text becomes a data file that holds all of it") {
   CHECK(file.sha256 == summary.sha256);
   CHECK(summary.windows(256) == (file.train.size() - 1) / 256);
   CHECK_CONTAINS(file.source, sha256_hex(text));
-  CHECK_CONTAINS(summary.to_text(), "1 documents from 1 files");
+  CHECK_CONTAINS(summary.to_text(), "1 document from 1 file\n");
 }
 
 TEST_CASE("unigram loss is that of add-1/2 smoothed training counts on val") {

@@ -1,7 +1,6 @@
 #include "data/tokenizer.h"
 
 #include "core/rng.h"
-#include "data/utf8.h"
 #include "data/word_table.h"
 #include "support.h"
 
@@ -240,21 +239,6 @@ TEST_CASE("what is no tokenizer is refused") {
   CHECK_CONTAINS(message_of(Fault::input, [] { load_tokenizer("hello world\n", "t.model"); }), "t.model: ");
   const std::string model = sample_tokenizer().serialized();
   message_of(Fault::input, [&] { load_tokenizer(model.substr(0, model.size() / 2), "t.model"); });
-}
-
-TEST_CASE("UTF-8: characters and cuts") {
-  CHECK(utf8_character("a") == 1);
-  CHECK(utf8_character("é") == 2);
-  CHECK(utf8_character("歪") == 3);
-  CHECK(utf8_character("😀") == 4);
-  for (const char* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
-                          "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe6\xad", "\xe6\xad\x41", "\xff"}) {
-    CHECK(utf8_character(bad) == 0);
-  }
-  CHECK(utf8_cut("aaaa bbbbbbbb", 10) == 4);
-  CHECK(utf8_cut("aaaaa  bbbbbbbb", 10) == 5);
-  CHECK(utf8_cut("aaaaaaa歪歪歪", 9) == 7);
-  CHECK(utf8_cut("short", 9) == 5);
 }
 
 TEST_CASE("a word table encodes its words and nothing else") {

@@ -166,7 +166,7 @@ class Configs(cli_support.Case):
             Row("check a.toml", (r"not valid TOML; found .*depth",), files={"a.toml": too_deep}),
             Row("check a.toml", (r"a\.toml: is not a config file; found unknown binary data",),
                 files={"a.toml": b"\x00\x01" * 999}),
-            Row("check a.h5", (r"a\.h5: is not a config file; found a file of minillm; expected TOML text",),
+            Row("check a.h5", (r"a\.h5: is not a config file; found a minillm file; expected TOML text",),
                 files={"a.h5": b"minillm-file\n" + b" " * 600}),
             Row("check a.toml", (r"a\.toml:1: cannot read the base config: No such file or directory; found b\.toml",),
                 files={"a.toml": 'base = "b.toml"\n'}),
@@ -277,7 +277,7 @@ class Corpora(cli_support.Case):
         sizes = re.findall(r"^  (?:train|val) .*?([\d,]+) bytes$", summary, re.M)
         self.assertEqual(sum(int(size.replace(",", "")) for size in sizes), len(text))
         parted = self.accepted("prepare", "in.txt", "--vocab", 300, "--out", "d.h5", "--separator", "").stdout
-        self.assertIn("1 documents from 1 files", parted)  # no blank line; an empty value means one
+        self.assertIn("1 document from 1 file\n", parted)  # no blank line; an empty value means one
         for note in ("880 of 880 lines end in CR LF", "byte order mark", "NUL", "UTF-8"):
             self.assertIn(note, summary)
 

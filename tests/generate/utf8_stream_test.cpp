@@ -1,6 +1,7 @@
 #include "generate/utf8_stream.h"
 
 #include "core/rng.h"
+#include "core/utf8.h"
 
 #include <doctest/doctest.h>
 

@@ -224,9 +224,8 @@ TEST_CASE("what is no config text is named, and never read for ever") {
     }
     return std::string();
   };
-  CHECK(
-      refused(folder.write("a.h5", "minillm-file\nbytes 1"))
-          .ends_with("a.h5: is not a config file; found a file of minillm; expected TOML text, at most 1000000 bytes"));
+  CHECK(refused(folder.write("a.h5", "minillm-file\nbytes 1"))
+            .ends_with("a.h5: is not a config file; found a minillm file; expected TOML text, at most 1000000 bytes"));
   CHECK(refused(folder.write("b.toml", std::string("a\0b", 3))).find("found unknown binary data") != std::string::npos);
   CHECK(refused(folder.write("c.toml", std::string(1000001, '#'))).find("a very long text") != std::string::npos);
   CHECK(refused(folder.write("d.toml", std::string(1000000, '#'))).empty());

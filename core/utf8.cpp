@@ -1,4 +1,4 @@
-#include "data/utf8.h"
+#include "core/utf8.h"
 
 #include <cstdint>
 
@@ -37,24 +37,40 @@ bool second_byte_fits(unsigned char first, unsigned char second) {
 
 }  // namespace
 
+Utf8Front utf8_front(std::string_view text) {
+  const unsigned char first = static_cast<unsigned char>(text[0]);
+  const size_t length = announced_length(first);
+  size_t good = 1;
+  while (good < length && good < text.size()) {
+    const bool fits =
+        good == 1 ? second_byte_fits(first, static_cast<unsigned char>(text[1])) : is_continuation(text[good]);
+    if (!fits) {
+      return {Utf8Front::Kind::wrong, good};
+    }
+    ++good;
+  }
+  if (length == 0) {
+    return {Utf8Front::Kind::wrong, 1};
+  }
+  return {good == length ? Utf8Front::Kind::character : Utf8Front::Kind::cut, good};
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const Utf8Front front = utf8_front(text);
+    valid += front.kind == Utf8Front::Kind::character ? text.substr(0, front.bytes) : utf8_replacement;
+    text.remove_prefix(front.bytes);
+  }
+  return valid;
+}
+
 size_t utf8_character(std::string_view text) {
   if (text.empty()) {
     return 0;
   }
-  const unsigned char first = static_cast<unsigned char>(text[0]);
-  const size_t length = announced_length(first);
-  if (length == 0 || text.size() < length) {
-    return 0;
-  }
-  if (length >= 2 && !second_byte_fits(first, static_cast<unsigned char>(text[1]))) {
-    return 0;
-  }
-  for (size_t i = 2; i < length; ++i) {
-    if (!is_continuation(text[i])) {
-      return 0;
-    }
-  }
-  return length;
+  const Utf8Front front = utf8_front(text);
+  return front.kind == Utf8Front::Kind::character ? front.bytes : 0;
 }
 
 size_t utf8_cut(std::string_view text, size_t most) {

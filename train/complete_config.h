@@ -1,0 +1,13 @@
+#pragma once
+// What a config gets from its data and its model's parts, and the last check of all of it.
+
+#include "data/token_file.h"
+#include "train/config_file.h"
+
+namespace minillm {
+
+/// Completes a config with what the data says (nullptr: no data) and what its parts derive, and checks all of it.
+/// Throws an Error that lists every problem.
+void complete_config(LoadedConfig& loaded, const TokenFile* data);
+
+}  // namespace minillm

@@ -1,0 +1,228 @@
+#include "train/run_loop.h"
+
+#include "core/build_info.h"
+#include "core/log.h"
+#include "core/text.h"
+#include "optim/finite.h"
+#include "train/banner.h"
+#include "train/evaluate.h"
+#include "train/run_folder.h"
+#include "train/summary.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace minillm {
+
+namespace {
+
+/// Taking more memory than there is ends in a kill, not in an error: Linux promises it all and takes the promise back.
+void check_fits_memory(const Transformer& model, DType dtype) {
+  const double needed = 4.0 * static_cast<double>(model.parameters().count()) * static_cast<double>(size_of(dtype));
+  const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
+  const double memory = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  if (needed > memory) {
+    fail_input({.where = "[model]",
+                .what = "weights, gradients and the optimizer's two moments do not fit this machine's memory",
+                .found = bytes_text(needed),
+                .expected = "at most " + bytes_text(memory),
+                .hint = "minillm check shows which part is how large"});
+  }
+}
+
+}  // namespace
+
+RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
+    : loaded_(std::move(loaded)), data_(std::move(data)), stop_requested_(stop_requested), model_(config().model) {
+  const TrainConfig& train = config().train;
+  const int64_t T = config().data.seq_len;
+  loader_.emplace(data_.train, T, config().data.order, train.seed);
+  if (train.eval_every > 0 && data_.val.size() > 0) {
+    validation_.emplace(data_.val, T, "sequential", train.seed, "val");
+  }
+  check_fits_memory(model_, model_dtype(train));
+  model_.allocate(model_dtype(train), train.seed);
+  trainer_.emplace(config(), model_, *loader_);
+}
+
+void RunLoop::go_on_from(const Checkpoint& checkpoint) {
+  checkpoint.load_weights(model_.parameters());
+  checkpoint.load_optimizer(model_.parameters(), trainer_->optimizer());
+  const RunState& state = checkpoint.state();
+  metrics_bytes_ = state.integers.at("metrics_bytes");
+  samples_bytes_ = state.integers.at("samples_bytes");
+  best_val_loss_ = state.numbers.at("best_val_loss");
+  seconds_before_ = state.numbers.at("seconds");
+}
+
+RunEnd RunLoop::execute() {
+  begin_session();
+  while (trainer_->steps_done() < config().train.steps) {
+    train_step();
+    const bool last = trainer_->steps_done() == config().train.steps;
+    if (validation_ && (last || due(config().train.eval_every))) {
+      evaluate_now();
+    }
+    if (due(config().train.sample_every)) {
+      samples_->write(trainer_->steps_done(), model_, config());
+    }
+    const std::optional<Ending> ending = reason_to_end();
+    if (ending || due(config().train.checkpoint_every)) {
+      save(false);
+    }
+    if (ending) {
+      return finish(*ending);
+    }
+  }
+  if (checkpoint_steps(config().run.out).empty()) {
+    save(false);  // a run of 0 steps leaves a checkpoint too
+  }
+  return finish({RunEnd::finished, "all steps done"});
+}
+
+bool RunLoop::due(int64_t every) const {
+  return every > 0 && trainer_->steps_done() % every == 0;
+}
+
+/// Opens what the session writes, and says what it will do.
+void RunLoop::begin_session() {
+  const std::string& folder = config().run.out;
+  clean_checkpoints(folder);
+  std::error_code none_there;
+  std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
+  metrics_.emplace(metrics_path(folder), metrics_bytes_);
+  samples_.emplace(samples_path(folder), samples_bytes_, data_);
+  log_banner(config(), data_, model_, trainer_->optimizer());
+  started_ = Clock::now();
+}
+
+void RunLoop::train_step() {
+  const Clock::time_point begin = Clock::now();
+  StepResult result;
+  try {
+    result = trainer_->step();
+  } catch (const Error&) {
+    progress_.finish();
+    save_before_failing();
+    throw;
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const int64_t tokens = config().train.batch_size * config().data.seq_len;
+  step_seconds_ = step_seconds_ == 0 ? seconds : 0.9 * step_seconds_ + 0.1 * seconds;
+  const TrainRecord record = {result.step,
+                              result.loss,
+                              result.grad_norm,
+                              result.lr,
+                              trainer_->steps_done() * tokens,
+                              static_cast<double>(tokens) / seconds};
+  metrics_->append(record);
+  report(record);
+}
+
+void RunLoop::report(const TrainRecord& record) {
+  const int64_t steps = config().train.steps;
+  const Progress progress = {.step = record.step + 1,
+                             .steps = steps,
+                             .loss = record.loss,
+                             .lr = record.lr,
+                             .grad_norm = record.grad_norm,
+                             .tokens_per_s = record.tokens_per_s,
+                             .seconds_left = step_seconds_ * static_cast<double>(steps - record.step - 1)};
+  progress_.show(progress_text(progress));
+  const int64_t every = std::max<int64_t>(1, steps / 20);
+  if (!progress_.active() && (record.step == 0 || due(every))) {
+    log_info("{}", progress_text(progress));
+  }
+}
+
+void RunLoop::evaluate_now() {
+  const int64_t windows = std::max<int64_t>(1, config().train.eval_tokens / config().data.seq_len);
+  const Evaluation result =
+      evaluate(model_, *validation_, windows, config().train.micro_batch_size, tape_options(config().train));
+  const int64_t updates = trainer_->steps_done();
+  const double bits = bits_per_byte(result.loss, data_.val.size(), data_.val_bytes.value_or(0));
+  metrics_->append(EvalRecord{updates, result.loss, bits});
+  progress_.finish();
+  log_info("step {}/{} | val_loss {:.4f}{}", updates, config().train.steps, result.loss,
+           std::isnan(bits) ? "" : fmt::format(" | {:.4f} bits per byte", bits));
+  if (result.loss < best_val_loss_) {
+    best_val_loss_ = result.loss;
+    save(true);
+  }
+}
+
+/// The update was refused, so this is the last finite state; unless the one before overflowed the weights already.
+/// What goes wrong here must not hide why the run fails.
+void RunLoop::save_before_failing() {
+  try {
+    save(false);
+  } catch (const Error& error) {
+    log_warning("{}", error.what());
+  }
+}
+
+void RunLoop::save(bool as_best) {
+  const std::string& folder = config().run.out;
+  if (const std::optional<NonFinite> weight = first_non_finite_weight(model_.parameters())) {
+    fail_work({.where = fmt::format("step {}", trainer_->steps_done()),
+               .what = fmt::format("the update before made {} not finite; such weights are not saved", weight->tensor),
+               .found = fmt::format("{} at element {}", weight->value, weight->index),
+               .hint = checkpoint_steps(folder).empty()
+                           ? "try a smaller optim.lr"
+                           : "an older checkpoint is there; go on with a smaller optim.lr"});
+  }
+  RunState state{.step = trainer_->steps_done()};
+  state.integers = {{"cursor", trainer_->steps_done() * config().train.batch_size},
+                    {"seed", static_cast<int64_t>(config().train.seed)},
+                    {"metrics_bytes", metrics_ ? metrics_->sync() : metrics_bytes_},
+                    {"samples_bytes", samples_ ? samples_->sync() : samples_bytes_}};
+  state.numbers = {{"best_val_loss", best_val_loss_}, {"seconds", seconds_before_ + seconds_of_session()}};
+  state.texts = {{"data_sha256", data_.sha256},
+                 {"tokenizer_sha256", data_.tokenizer_sha256},
+                 {"random_streams", "init, data order, dropout: keyed by the seed and the sample's number"},
+                 {"numerics", numerics()}};
+  const std::string config_text = to_toml(config(), loaded_.origins);
+  const CheckpointContents contents = {model_.parameters(), &trainer_->optimizer(), state, config_text,
+                                       data_.tokenizer};
+  if (as_best) {
+    save_best_checkpoint(folder, contents);
+  } else {
+    save_checkpoint(folder, contents, config().train.keep_checkpoints);
+  }
+}
+
+std::optional<RunLoop::Ending> RunLoop::reason_to_end() const {
+  if (trainer_->steps_done() == config().train.steps) {
+    return Ending{RunEnd::finished, "all steps done"};
+  }
+  if (stop_requested_ != nullptr && stop_requested_()) {
+    return Ending{RunEnd::stopped, "stopped by a signal"};
+  }
+  const double limit = 60 * config().train.max_minutes;
+  if (limit > 0 && seconds_of_session() >= limit) {
+    return Ending{RunEnd::finished, "train.max_minutes is over"};
+  }
+  return std::nullopt;
+}
+
+double RunLoop::seconds_of_session() const {
+  return std::chrono::duration<double>(Clock::now() - started_).count();
+}
+
+RunEnd RunLoop::finish(const Ending& ending) {
+  progress_.finish();
+  const std::string& folder = config().run.out;
+  Summary summary = summarize(read_metrics(metrics_path(folder)),
+                              data_.unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN()));
+  summary.parameters = model_.parameters().count();
+  summary.seconds = seconds_before_ + seconds_of_session();
+  complete_summary(summary);
+  write_summary(summary_path(folder), summary);
+  log_end(config(), summary, ending.reason);
+  return ending.end;
+}
+
+}  // namespace minillm
