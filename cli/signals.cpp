@@ -2,47 +2,58 @@
 
 #include <unistd.h>
 
-#include <cerrno>
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
+#include <thread>
 
 namespace minillm::cli {
 
 namespace {
 
-volatile std::sig_atomic_t signals_seen = 0;
+std::atomic<bool> signal_seen = false;
 
-// Only async-signal-safe calls: write and _exit.
-void on_signal(int number) {
-  if (signals_seen != 0) {
-    _exit(128 + number);
+/// Waits for signals in a thread of its own for as long as the process lives.
+void wait_for_signals(sigset_t waited_for) {
+  for (;;) {
+    int number = 0;
+    if (sigwait(&waited_for, &number) != 0) {
+      continue;
+    }
+    if (signal_seen.exchange(true)) {
+      _exit(128 + number);
+    }
+    static constexpr char message[] = "\nstopping after this step and saving; once more to stop now\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
   }
-  signals_seen = 1;
-  const int saved_errno = errno;
-  static constexpr char message[] = "\nstopping after this step and saving; once more to stop now\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
-  errno = saved_errno;
 }
 
 }  // namespace
 
+// No handler: oneDNN's AVX-512 products point the stack pointer into the heap while they run, and the kernel would push
+// a handler's frame there, over other data. So the signals are blocked in every thread (threads inherit the mask of the
+// one that starts them) and one thread, which computes nothing, waits for them.
 void install_signal_handlers() {
-  struct sigaction action = {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;  // a read or write under way goes on
-  sigemptyset(&action.sa_mask);
+  sigset_t waited_for;
+  sigemptyset(&waited_for);
+  bool any = false;
   for (const int number : {SIGINT, SIGTERM}) {
     struct sigaction before = {};
     sigaction(number, nullptr, &before);
     const bool ignored_by_parent = before.sa_handler == SIG_IGN;  // nohup, background jobs of a script
     if (!ignored_by_parent) {
-      sigaction(number, &action, nullptr);
+      sigaddset(&waited_for, number);
+      any = true;
     }
+  }
+  if (any) {
+    pthread_sigmask(SIG_BLOCK, &waited_for, nullptr);
+    std::thread(wait_for_signals, waited_for).detach();
   }
 }
 
 bool stop_requested() {
-  return signals_seen != 0;
+  return signal_seen.load();
 }
 
 }  // namespace minillm::cli

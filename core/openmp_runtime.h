@@ -1,5 +1,6 @@
 #pragma once
-// One OpenMP runtime in a process: two keep two pools of threads, each as large as the machine, that fight for its cores.
+// One OpenMP runtime in a process: two keep two pools of threads, each as large as the machine, that fight for its
+// cores.
 
 #include <string>
 #include <vector>

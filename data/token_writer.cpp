@@ -1,8 +1,12 @@
 #include "data/token_writer.h"
 
 #include "core/error.h"
+#include "data/file_descriptor.h"
 #include "data/token_file.h"
 #include "data/unigram.h"
+#include "data/user_block.h"
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +14,25 @@
 namespace minillm {
 
 namespace {
+
+/// A file of another kind under the target's name is somebody's work, and the name most likely a slip.
+void refuse_foreign_file(const std::string& path) {
+  struct stat existing = {};
+  if (::stat(path.c_str(), &existing) != 0 || !S_ISREG(existing.st_mode) || existing.st_size == 0) {
+    return;
+  }
+  const FileDescriptor file = open_for_reading(path);
+  std::string start(UserBlock::size, '\0');
+  start.resize(read_fully(file.get(), start.data(), start.size(), path));
+  const std::string kind = guess_file_kind(start, static_cast<uint64_t>(existing.st_size));
+  if (kind != "a minillm file") {
+    fail_input({.where = path,
+                .what = "exists and was not written by minillm",
+                .found = kind,
+                .expected = "a new name, or a minillm file to replace",
+                .hint = "give another name, or remove the file"});
+  }
+}
 
 /// One dataset, its counts, and the streams for both widths, of which one is open.
 struct SplitStream {
@@ -75,7 +98,10 @@ struct TokenWriter::State {
   SplitStream& of(Split split) { return splits[static_cast<size_t>(split)]; }
 };
 
-TokenWriter::TokenWriter(const std::string& path) : state_(std::make_unique<State>(path)) {}
+TokenWriter::TokenWriter(const std::string& path) {
+  refuse_foreign_file(path);
+  state_ = std::make_unique<State>(path);
+}
 TokenWriter::~TokenWriter() = default;
 
 void TokenWriter::begin(int64_t vocab_size) {

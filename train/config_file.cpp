@@ -139,6 +139,16 @@ class Loader {
   /// Derives what is absent and compares keys with each other; throws when anything was wrong.
   LoadedConfig finish(const std::string& stem) {
     Config& config = loaded_.config;
+    const std::string& name = config.run.name;
+    const bool plain = name != "." && name != ".." && name.find('/') == std::string::npos &&
+                       std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    if (!plain) {
+      add_about({.where = "run.name",
+                 .what = "is not a plain name",
+                 .found = printable(name),
+                 .expected = "a name without / and control characters",
+                 .hint = "run.out takes a path"});
+    }
     config.run.name = config.run.name.empty() ? stem : config.run.name;
     config.run.out = config.run.out.empty() ? "runs/" + config.run.name : config.run.out;
     const bool absent = config.train.micro_batch_size == 0;

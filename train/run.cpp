@@ -95,6 +95,13 @@ RunEnd start_run(const StartRequest& request) {
 
 RunEnd resume_run(const ResumeRequest& request) {
   check_run_folder(request.folder);
+  for (const std::string& setting : request.overrides) {
+    if (setting.starts_with("run.")) {
+      fail_input({.where = setting.substr(0, setting.find('=')),
+                  .what = "a resumed run keeps its name and folder",
+                  .hint = "move the folder itself, then resume it under its new name"});
+    }
+  }
   const FileDescriptor lock = lock_run_folder(request.folder);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(request.folder);
   const std::string file = config_path(request.folder);

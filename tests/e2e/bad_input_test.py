@@ -228,6 +228,8 @@ class Corpora(cli_support.Case):
             ("prepare none.txt --out d.h5", r"none\.txt: cannot be opened: No such file or directory"),
             ("prepare . --out d.h5", r"\.: the folder holds no text files"),
             ("prepare /dev/null --out d.h5", r"/dev/null: is not a file"),
+            Row("prepare in.txt --out other.txt", (r"other\.txt: exists and was not written by minillm; found text",),
+                files={"in.txt": story(400), "other.txt": "somebody's work"}),
             Row("prepare in.txt --out in.txt", (r"in\.txt: is both the input and the output",),
                 files={"in.txt": "abc"}),
             Row("prepare in.txt --out no/d.h5", (r"the folder no does not exist; mkdir -p 'no'",),
@@ -249,7 +251,7 @@ class Corpora(cli_support.Case):
             self.accepted("prepare", "in.txt", "--out", "d.h5", "--vocab", largest)  # T01, T02
 
     def test_a_place_that_cannot_be_written(self):
-        old = b"an older file\n" * 9
+        old = b"minillm-file\n" + b"an older file\n" * 9
         self.check_all([
             Row("prepare in.txt --vocab 300 --out d.h5", (r"d\.h5: cannot be written: File too large", "make room"),
                 status=1, files={"in.txt": story(), "d.h5": old}, options={"preexec_fn": limit_file_size(4096)}),  # D10

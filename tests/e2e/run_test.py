@@ -185,6 +185,11 @@ class Weights(support.Case):
         self.run_program("train", "--resume", run, "train.steps=5")
         self.assertEqual((self.lines(run), self.digest(run), self.path(run, "summary.json").read_bytes()), before)
 
+    def test_a_resumed_run_keeps_its_folder(self):
+        run = self.train("run")
+        self.assertIn("run.out", self.refused("train", "--resume", run, "run.out=elsewhere"))
+        self.assertFalse(self.path("elsewhere").exists())
+
     def test_more_steps_go_on_with_a_notice(self):
         run = self.train("run", train__eval_every=0)
         before = self.lines(run)

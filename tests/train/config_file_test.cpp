@@ -38,6 +38,15 @@ TEST_CASE("an empty config is the defaults, with what can be derived here") {
   CHECK(loaded.origins.empty());
 }
 
+TEST_CASE("run.name is a plain name") {
+  for (const char* name : {"..", ".", "a/b", "a\nb"}) {
+    CAPTURE(name);
+    CHECK(problem_of_override(std::string("run.name=") + name).find("run.name: is not a plain name") !=
+          std::string::npos);
+  }
+  CHECK(problem_of_override("run.name=模型 é") == "");
+}
+
 TEST_CASE("values of every type reach their fields with their origin") {
   const LoadedConfig loaded = parse_config(
       "[model]\nn_layers = 6\ntie_embeddings = false\nfinal_norm = true\nposition = \"learned\"\n"
@@ -303,7 +312,7 @@ TEST_CASE("the resolved config reads back to the same config") {
   LoadedConfig loaded = parse_config(
       "[optim]\nlr = 0.1\neps = 1e-20\nbeta2 = 0.999\n[model]\nffn = \"gelu\"\nn_layers = 3\nfinal_norm = "
       "false\n"
-      "[train]\nmax_minutes = 3\nseed = 18\n[run]\nname = \"a\\\"b\\\\c\\nd\"\n",
+      "[train]\nmax_minutes = 3\nseed = 18\n[run]\nname = \"a\\\"b\\\\c d\"\nout = \"a\\nb\"\n",
       "dir\nwith line end/a.toml", {"optim.weight_decay=0.30000000000000004"});
   loaded.config.model.vocab_size = 2048;  // what nn derives
   loaded.config.model.norm_eps = 1e-6;
@@ -314,7 +323,8 @@ TEST_CASE("the resolved config reads back to the same config") {
   }
   CHECK(again.config.optim.weight_decay == 0.30000000000000004);
   CHECK(again.config.optim.eps == 1e-20);
-  CHECK(again.config.run.name == "a\"b\\c\nd");
+  CHECK(again.config.run.name == "a\"b\\c d");
+  CHECK(again.config.run.out == "a\nb");
   CHECK(again.config.model.n_heads == 8);
   CHECK(again.config.model.n_kv_heads == 0);  // not derived, so not written
   CHECK(text.find("\nlr = 0.1                                 # dir\\u000Awith line end/a.toml:2\n") !=
