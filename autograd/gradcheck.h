@@ -19,7 +19,9 @@ struct GradcheckTensor {
 /// The worst entry or direction of one tensor.
 struct GradcheckResult {
   std::string name;
-  double error = 0;  ///< |a - n| / max(1e-3 * scale, |a|, |n|), scale = the tensor's largest |gradient|
+  /// |a - n| / max(1e-3 * scale, |a|, |n|), scale = the tensor's largest |gradient|; what rounding of the loss alone
+  /// does to a difference is taken off |a - n|.
+  double error = 0;
   double analytic = 0;
   double numeric = 0;
   int64_t index = -1;  ///< the element, or -1 for a random direction

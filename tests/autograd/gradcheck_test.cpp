@@ -1,6 +1,8 @@
 #include "autograd/op_support.h"
 #include "tests/autograd/op_test.h"
 
+#include <cmath>
+
 using namespace minillm;
 using namespace minillm::testing;
 
@@ -119,4 +121,27 @@ TEST_CASE("gradcheck of a loss function: a gradient that was forgotten is found"
     set(gradient.tensor(), i, std::cos(x.tensor().at(i)));
   }
   CHECK(worst_error(gradcheck({{"x", x.tensor(), gradient.tensor()}}, loss)) < 1e-7);
+}
+
+TEST_CASE("a small gradient beside a large loss: rounding is no error, one part in a hundred is") {
+  for (const double fault : {1.0, 1.01}) {
+    const Buffer x({3}, DType::float64);
+    const Buffer gradient({3}, DType::float64);
+    const double weights[] = {1e-6, 3e-9, -2e-7};
+    for (int i = 0; i < 3; ++i) {
+      x.tensor().as<double>()[i] = 0.7 - i;
+      gradient.tensor().as<double>()[i] = fault * weights[i] * std::cos(0.7 - i);
+    }
+    const auto loss = [&] {
+      double sum = 3;
+      for (int i = 0; i < 3; ++i) {
+        sum += weights[i] * std::sin(x.tensor().at(i));
+      }
+      return sum;
+    };
+    const double error = worst_error(gradcheck({{"x", x.tensor(), gradient.tensor()}}, loss));
+    CAPTURE(fault);
+    CAPTURE(error);
+    CHECK((error < 1e-6) == (fault == 1.0));
+  }
 }
