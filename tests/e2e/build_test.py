@@ -27,8 +27,9 @@ class Build(unittest.TestCase):
 
     def test_a_second_openmp_runtime_is_refused(self):
         others = glob.glob("/usr/lib/*/libomp.so.5") + glob.glob("/usr/lib/llvm-*/lib/libomp.so.5")
-        if not others:
-            self.skipTest("no other OpenMP runtime is installed")
+        libraries = subprocess.run(["ldd", cli_support.PROGRAM], capture_output=True, text=True, check=True).stdout
+        if not others or "libasan" in libraries:
+            self.skipTest("no other OpenMP runtime is installed, or the sanitizer must be loaded first")
         done = subprocess.run([cli_support.PROGRAM, "--version"], env={**os.environ, "LD_PRELOAD": others[0]},
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
