@@ -130,6 +130,24 @@ double step_of(const std::vector<double>& x, const Line& line, double step) {
   return line.index < 0 ? step : step * std::max(1.0, std::abs(x[static_cast<size_t>(line.index)]));
 }
 
+struct Difference {
+  double error;
+  double numeric;
+};
+
+/// Rounding, curvature or a wrong gradient? A formula of higher order has less of curvature's error, a longer step less
+/// of rounding's, and a wrong gradient stays wrong. The best of them counts: across a kink all are worse.
+Difference refine(Probe& probe, const Line& line, double step, double a, double scale, double rounding,
+                  Difference best) {
+  for (const double factor : {1.0, 10.0, 100.0}) {
+    const double numeric = probe.five_point(line, factor * step);
+    // Taken off where it is smallest only: at a shorter step it would hide faults.
+    const double error = error_of(a, numeric, scale, factor == 100.0 ? rounding / 800 : 0);
+    best = error < best.error ? Difference{error, numeric} : best;
+  }
+  return best;
+}
+
 /// `magnitude`: the size of what the loss is computed from, when the loss itself is smaller.
 GradcheckResult check_tensor(const GradcheckTensor& tensor, const std::function<double()>& loss, double magnitude,
                              const GradcheckOptions& options) {
@@ -156,22 +174,17 @@ GradcheckResult check_tensor(const GradcheckTensor& tensor, const std::function<
   }
   for (size_t i = 0; i < lines.size(); ++i) {
     const double a = along(gradient, lines[i]);
-    double n = numeric[i];
-    double error = error_of(a, n, largest);
-    if (error > 1e-8 && std::isfinite(error)) {
-      // Rounding, curvature or a wrong gradient? A formula of higher order has less of curvature's error, a longer step
-      // less of rounding's, and a wrong gradient stays wrong. The best of them counts: across a kink all are worse.
-      for (const double factor : {1.0, 10.0, 100.0}) {
-        const double refined = probe.five_point(lines[i], factor * step_of(probe.origin(), lines[i], options.step));
-        // Taken off where it is smallest only: at a shorter step it would hide faults.
-        const double refined_rounding = factor == 100.0 ? rounding / 800 : 0;
-        const double refined_error = error_of(a, refined, largest, refined_rounding);
-        n = refined_error < error ? refined : n;
-        error = std::min(error, refined_error);
-      }
+    Difference difference = {error_of(a, numeric[i], largest), numeric[i]};
+    if (difference.error > 1e-8 && std::isfinite(difference.error)) {
+      const double step = step_of(probe.origin(), lines[i], options.step);
+      difference = refine(probe, lines[i], step, a, largest, rounding, difference);
     }
-    if (error >= worst.error) {
-      worst = {.name = tensor.name, .error = error, .analytic = a, .numeric = n, .index = lines[i].index};
+    if (difference.error >= worst.error) {
+      worst = {.name = tensor.name,
+               .error = difference.error,
+               .analytic = a,
+               .numeric = difference.numeric,
+               .index = lines[i].index};
     }
   }
   return worst;

@@ -13,9 +13,10 @@ Evaluation evaluate(const Transformer& model, const Loader& data, int64_t window
   Tape tape(options);
   Evaluation result;
   result.windows = std::min(windows, data.windows());
+  Batch batch;
   double sum = 0;
   for (int64_t first = 0; first < result.windows; first += batch_size) {
-    const Batch batch = data.batch(first, std::min(batch_size, result.windows - first));
+    data.batch(first, std::min(batch_size, result.windows - first), batch);
     tape.clear();
     sum += model.forward(tape, batch).item() * static_cast<double>(batch.tokens());
     result.tokens += batch.tokens();

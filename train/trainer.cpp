@@ -15,16 +15,6 @@ int64_t counted_targets(const Batch& batch) {
   return std::count_if(batch.targets.begin(), batch.targets.end(), [](int32_t target) { return target >= 0; });
 }
 
-/// Sequences [first, first + count) of a batch.
-Batch sequences(const Batch& batch, int64_t first, int64_t count) {
-  const auto begin = first * batch.seq_len;
-  const auto end = begin + count * batch.seq_len;
-  return {count,
-          batch.seq_len,
-          {batch.inputs.begin() + begin, batch.inputs.begin() + end},
-          {batch.targets.begin() + begin, batch.targets.begin() + end}};
-}
-
 }  // namespace
 
 TapeOptions tape_options(const TrainConfig& config) {
@@ -49,7 +39,7 @@ StepResult Trainer::step() {
   const double loss = forward_backward();
   const double norm = gradient_norm(model_.parameters().gradients());
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
-    fail_work(refused_update(model_.parameters(), step, loss, norm, lr));
+    fail_work(refused_update(model_.parameters(), step, loss, norm, lr, config_.optim.grad_clip));
   }
   optimizer_.step(lr, clip_factor(norm, config_.optim.grad_clip));
   return {step, loss, norm, lr};
@@ -62,18 +52,22 @@ double Trainer::forward_backward() {
   const int64_t micro_batch_size = config_.train.micro_batch_size;
   const int64_t first_sample = steps_done() * batch_size;
   const RandomKey dropout_key = random_key(config_.train.seed, "dropout");
-  const Batch batch = data_.batch(first_sample, batch_size);
-  const double counted = static_cast<double>(std::max<int64_t>(1, counted_targets(batch)));
   ParameterStore& parameters = model_.parameters();
 
+  int64_t counted = 0;
+  for (int64_t first = 0; first < batch_size; first += micro_batch_size) {
+    data_.batch(first_sample + first, micro_batch_size, batch_);
+    counted += counted_targets(batch_);
+  }
   double loss = 0;
   for (int64_t first = 0; first < batch_size; first += micro_batch_size) {
-    const Batch micro = sequences(batch, first, micro_batch_size);
-    const double share = static_cast<double>(counted_targets(micro)) / counted;
+    data_.batch(first_sample + first, micro_batch_size, batch_);
+    const double share =
+        static_cast<double>(counted_targets(batch_)) / static_cast<double>(std::max<int64_t>(1, counted));
     tape_.clear();
     tape_.set_random_key(random_key(dropout_key, static_cast<uint64_t>(first_sample + first)));
     parameters.zero_gradients();
-    Var micro_loss = model_.forward(tape_, micro);
+    Var micro_loss = model_.forward(tape_, batch_);
     tape_.backward(micro_loss, share);
     parameters.finish_gradients();
     loss += micro_loss.item() * share;

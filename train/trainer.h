@@ -43,6 +43,7 @@ class Trainer {
   Transformer& model_;
   const Loader& data_;
   AdamW optimizer_;
+  Batch batch_;  // of one micro-batch
   Tape tape_;
   GradientTree tree_;
 };
