@@ -11,7 +11,6 @@
 #include "train/trainer.h"
 
 #include <cstdio>
-#include <filesystem>
 
 namespace minillm::cli {
 
@@ -21,10 +20,8 @@ constexpr int64_t most_parameters = 1'000'000'000'000'000;  // counts stay exact
 
 LoadedConfig load(const Arguments& arguments) {
   LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
-  const std::string& path = loaded.config.data.path;
-  const bool has_data = path == "synthetic" || (!path.empty() && std::filesystem::exists(path));
-  if (loaded.config.model.vocab_size == 0 && has_data) {
-    const TokenFile data = open_data(path);
+  if (loaded.config.model.vocab_size == 0 && !loaded.config.data.path.empty()) {
+    const TokenFile data = open_data_of(loaded);
     complete_config(loaded, &data);
   } else {
     complete_config(loaded, nullptr);

@@ -3,6 +3,7 @@
 #include "data/import_tokens.h"
 
 #include "cli/command.h"
+#include "core/error.h"
 
 #include <cstdio>
 
@@ -11,6 +12,11 @@ namespace minillm::cli {
 namespace {
 
 int run(const Arguments& arguments) {
+  if (arguments.given("val") && arguments.given("val-file")) {
+    fail_input({.where = "--val",
+                .what = "does not go with --val-file",
+                .hint = "held-out tokens come from a file of their own, or from the end of FILE.bin"});
+  }
   ImportOptions options;
   options.file = arguments.words().front();
   options.out = arguments.text("out");

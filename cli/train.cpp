@@ -12,11 +12,20 @@ namespace {
 /// --out and --threads are short for keys of the config.
 std::vector<std::string> overrides_of(const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.overrides();
+  const auto add = [&](const std::string& option, const std::string& key, const std::string& value) {
+    for (const std::string& setting : arguments.overrides()) {
+      if (setting.starts_with(key + "=")) {
+        fail_input(
+            {.where = "--" + option, .what = "says the same as " + key, .found = setting, .hint = "leave one out"});
+      }
+    }
+    overrides.push_back(key + "=" + value);
+  };
   if (arguments.given("out")) {
-    overrides.push_back("run.out=" + toml_quoted(arguments.text("out")));
+    add("out", "run.out", toml_quoted(arguments.text("out")));
   }
   if (arguments.given("threads")) {
-    overrides.push_back(fmt::format("train.threads={}", arguments.integer("threads", 0, 4096)));
+    add("threads", "train.threads", fmt::format("{}", arguments.integer("threads", 0, most_threads)));
   }
   return overrides;
 }

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "core/utf8.h"
 #include "data/sha256.h"
 #include "data/user_block.h"
@@ -18,13 +19,6 @@ namespace {
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr size_t pass_block_bytes = size_t{1} << 20;
-
-std::string read_start(const std::string& path, size_t count) {
-  const FileDescriptor file = open_for_reading(path);
-  std::string start(count, '\0');
-  start.resize(read_fully(file.get(), start.data(), count, path));
-  return start;
-}
 
 /// UTF-16 without its mark shows as NUL in every other byte.
 bool looks_like_utf16(std::string_view start) {
@@ -54,7 +48,7 @@ bool looks_binary(std::string_view start) {
 }
 
 void check_is_text(const std::string& path, uint64_t bytes) {
-  const std::string start = read_start(path, size_t{1} << 16);
+  const std::string start = read_bytes(path, size_t{1} << 16);
   if (looks_like_utf16(start)) {
     fail_input({.where = path,
                 .what = "is UTF-16 text",
@@ -81,7 +75,33 @@ bool same_file(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && fs::equivalent(a, b, error) && !error;
 }
 
-void add_folder(Corpus& corpus, const std::string& folder, const std::string& skip) {
+/// What a folder holds beside the text that is read, by name.
+struct LeftOut {
+  std::vector<std::string> folders;
+  std::vector<std::string> empty;
+  std::vector<std::string> broken;  // links to nothing, sockets, devices
+};
+
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr size_t most = 5;
+  const std::vector<std::string> shown(names.begin(),
+                                       names.begin() + static_cast<ptrdiff_t>(std::min(most, names.size())));
+  return join(shown) + (names.size() > most ? fmt::format(" and {} more", names.size() - most) : "");
+}
+
+void say_what_is_left_out(const std::string& folder, const LeftOut& left_out) {
+  if (!left_out.folders.empty()) {
+    log_info("{}: sub-folders are not read: {}", folder, first_names(left_out.folders));
+  }
+  if (!left_out.empty.empty()) {
+    log_info("{}: empty files are left out: {}", folder, first_names(left_out.empty));
+  }
+  if (!left_out.broken.empty()) {
+    log_warning("{}: no files, or links to nothing, are left out: {}", folder, first_names(left_out.broken));
+  }
+}
+
+std::vector<std::string> sorted_entries(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
@@ -91,20 +111,31 @@ void add_folder(Corpus& corpus, const std::string& folder, const std::string& sk
     fail_input({.where = folder, .what = "cannot be read: " + error.message()});
   }
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+void add_folder(Corpus& corpus, const std::string& folder, const std::string& skip) {
+  std::error_code error;
+  LeftOut left_out;
   const size_t before = corpus.files.size();
-  for (const std::string& path : paths) {
+  for (const std::string& path : sorted_entries(folder)) {
     const std::string name = fs::path(path).filename().string();
-    if (name[0] == '.' || !fs::is_regular_file(path, error) || same_file(path, skip)) {
+    if (name[0] == '.' || same_file(path, skip)) {
       continue;
     }
-    if (name == "SOURCE") {
-      corpus.provenance += read_start(path, 4096);
+    if (fs::is_directory(path, error)) {
+      left_out.folders.push_back(name);
+    } else if (!fs::is_regular_file(path, error)) {
+      left_out.broken.push_back(name);
+    } else if (name == "SOURCE") {
+      corpus.provenance += read_bytes(path, 4096);
     } else if (fs::file_size(path) == 0) {
-      log_info("{} is empty and left out", path);
+      left_out.empty.push_back(name);
     } else {
       add_file(corpus, path);
     }
   }
+  say_what_is_left_out(folder, left_out);
   if (corpus.files.size() == before) {
     fail_input(
         {.where = folder, .what = "the folder holds no text files", .hint = "files in sub-folders are not read"});
@@ -265,7 +296,7 @@ CorpusSurvey survey_corpus(const Corpus& corpus) {
     survey_text(block.text, survey);
   }
   for (const CorpusFile& file : corpus.files) {
-    survey.bom_files += read_start(file.path, byte_order_mark.size()) == byte_order_mark ? 1 : 0;
+    survey.bom_files += read_bytes(file.path, byte_order_mark.size()) == byte_order_mark ? 1 : 0;
   }
   survey.sha256 = hash_files(corpus);
   if (survey.blank) {

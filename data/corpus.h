@@ -22,9 +22,9 @@ struct Corpus {
   std::string provenance;                ///< what files named SOURCE in the folders say
 };
 
-/// Files as given; a folder stands for its files, sorted by name: hidden ones, sub-folders, empty files, `skip` and
-/// SOURCE (its provenance) are left out. Throws an input Error for what is missing, empty, UTF-16 (with the conversion)
-/// or not text.
+/// Files as given; a folder stands for its files, sorted by name. Left out are hidden files, `skip` and SOURCE (its
+/// provenance), and, with a line to standard error, sub-folders, empty files and links to nothing. Throws an input
+/// Error for what is missing, empty, UTF-16 (with the conversion) or not text.
 Corpus find_corpus(const std::vector<std::string>& inputs, const std::optional<std::string>& separator,
                    const std::string& skip = "");
 

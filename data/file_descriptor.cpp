@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace minillm {
@@ -54,6 +55,14 @@ size_t read_fully(int descriptor, void* into, size_t count, const std::string& p
     done += static_cast<size_t>(got);
   }
   return done;
+}
+
+std::string read_bytes(const std::string& path, size_t most) {
+  const FileDescriptor file = open_for_reading(path);
+  const uint64_t size = std::min<uint64_t>(file_size(file.get(), path), most);
+  std::string bytes(static_cast<size_t>(size), '\0');
+  bytes.resize(read_fully(file.get(), bytes.data(), bytes.size(), path));
+  return bytes;
 }
 
 }  // namespace minillm

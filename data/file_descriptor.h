@@ -37,4 +37,7 @@ uint64_t file_size(int descriptor, const std::string& path);
 /// Reads until `count` bytes or the end of the file; returns how many. Throws a work Error when the disk fails.
 size_t read_fully(int descriptor, void* into, size_t count, const std::string& path);
 
+/// The first `most` bytes of a file, or all it has. Throws as the three above.
+std::string read_bytes(const std::string& path, size_t most = SIZE_MAX);
+
 }  // namespace minillm

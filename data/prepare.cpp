@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/rng.h"
+#include "core/text.h"
 #include "data/corpus.h"
 #include "data/token_file.h"
 #include "data/token_writer.h"
@@ -32,6 +33,12 @@ void check_options(const PrepareOptions& options) {
                 .what = "is a share of the text",
                 .found = fmt::format("{}", options.val_share),
                 .expected = "0 <= share < 1"});
+  }
+  if (options.separator && options.separator->find_first_of("\r\n") != std::string::npos) {
+    fail_input({.where = "--separator",
+                .what = "is compared with whole lines, so it cannot hold a line end",
+                .found = printable(*options.separator),
+                .expected = "one line; \"\" for blank lines"});
   }
 }
 
@@ -70,9 +77,7 @@ void check_exact(const Tokenizer& tokenizer, const std::string& path) {
 
 std::unique_ptr<Tokenizer> reuse_tokenizer(const PrepareOptions& options) {
   const std::string& path = options.tokenizer_path;
-  const FileDescriptor file = open_for_reading(path);
-  std::string bytes(static_cast<size_t>(file_size(file.get(), path)), '\0');
-  bytes.resize(read_fully(file.get(), bytes.data(), bytes.size(), path));
+  const std::string bytes = read_bytes(path);
   const bool is_data_file = guess_file_kind(bytes.substr(0, UserBlock::size), bytes.size()) == "a minillm file";
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(is_data_file ? TokenFile::open(path).tokenizer : bytes, path);
   check_exact(*tokenizer, path);
@@ -93,7 +98,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const PrepareOptions& options, const C
   }
   const std::string text = sample_text(corpus, train_bytes, options.sample_bytes);
   const int64_t vocab_size = options.vocab_size.value_or(2048);
-  log_info("training a tokenizer of {} pieces on {} bytes", vocab_size, text.size());
+  log_info("training a tokenizer of {} pieces on {} bytes", thousands(vocab_size), thousands(text.size()));
   TokenizerTraining training = train_tokenizer(text, vocab_size);
   summary.trained = true;
   summary.trained_bytes = static_cast<int64_t>(text.size());
@@ -201,7 +206,7 @@ PrepareSummary prepare(const PrepareOptions& options) {
   PrepareSummary summary;
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options, corpus, cut.train_bytes, summary);
   writer.begin(tokenizer->vocab_size());
-  log_info("encoding {} bytes", survey.bytes);
+  log_info("encoding {} bytes", thousands(survey.bytes));
   encode_corpus(corpus, cut.train_bytes, *tokenizer, writer);
   summary.out = options.out;
   summary.vocab_size = tokenizer->vocab_size();
@@ -220,6 +225,7 @@ PrepareSummary prepare(const PrepareOptions& options) {
   summary.bom_files = survey.bom_files;
   summary.nul_bytes = survey.nul_bytes;
   summary.invalid_bytes = survey.invalid_bytes;
+  summary.asked_val_share = options.val_share;
   summary.cut_at_line_end = cut.at_line_end;
   summary.sha256 = writer.finish(describe_source(options, corpus, survey), tokenizer.get(),
                                  TokenWriter::Bytes{summary.train_bytes, summary.val_bytes});

@@ -48,6 +48,7 @@ struct PrepareSummary {
   int64_t characters_kept = 0;  ///< less than `characters`: the rest is left to byte pieces
   bool sampled = false;         ///< trained_bytes are a part of the training text
   bool cut_at_line_end = true;
+  double asked_val_share = 0;  ///< a line longer than that can make the share of val_bytes quite another
 
   double bytes_per_token() const;
   /// Windows of seq_len an epoch has.

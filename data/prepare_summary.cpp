@@ -4,6 +4,7 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace minillm {
 
@@ -40,6 +41,12 @@ std::string notes(const PrepareSummary& summary) {
   }
   if (!summary.cut_at_line_end) {
     note("there is no line end to cut at: the validation split begins inside a line");
+  }
+  const double share = static_cast<double>(summary.val_bytes) /
+                       static_cast<double>(std::max<int64_t>(1, summary.train_bytes + summary.val_bytes));
+  if (std::abs(share - summary.asked_val_share) > summary.asked_val_share / 2) {
+    note(fmt::format("the validation split is {:.1f} % of the text, {:.1f} % were asked for: it begins at a line end",
+                     100 * share, 100 * summary.asked_val_share));
   }
   if (summary.windows(256) == 0) {
     note(fmt::format("the training split is shorter than a window of 256: set data.seq_len to at most {}",

@@ -21,10 +21,7 @@ void refuse_foreign_file(const std::string& path) {
   if (::stat(path.c_str(), &existing) != 0 || !S_ISREG(existing.st_mode) || existing.st_size == 0) {
     return;
   }
-  const FileDescriptor file = open_for_reading(path);
-  std::string start(UserBlock::size, '\0');
-  start.resize(read_fully(file.get(), start.data(), start.size(), path));
-  const std::string kind = guess_file_kind(start, static_cast<uint64_t>(existing.st_size));
+  const std::string kind = guess_file_kind(read_bytes(path, UserBlock::size), static_cast<uint64_t>(existing.st_size));
   if (kind != "a minillm file") {
     fail_input({.where = path,
                 .what = "exists and was not written by minillm",

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/utf8.h"
 #include "data/sha256.h"
+#include "data/user_block.h"
 #include "data/word_table.h"
 
 #include <sentencepiece_processor.h>
@@ -91,7 +92,11 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string serialized, const std
     : serialized_(std::move(serialized)), byte_ids_{} {
   const auto status = processor_.LoadFromSerializedProto(serialized_);
   if (serialized_.empty() || !status.ok()) {
-    fail_input({.where = name, .what = "is not a SentencePiece model", .found = status.ToString()});
+    const std::string kind = guess_file_kind(serialized_.substr(0, UserBlock::size), serialized_.size());
+    fail_input({.where = name,
+                .what = "is not a SentencePiece model",
+                .found = serialized_.empty() ? "an empty file" : kind,
+                .expected = "a .model file of SentencePiece, or a data file of minillm prepare"});
   }
   for (unsigned byte = 0; byte < 256; ++byte) {
     const int id = processor_.PieceToId(byte_piece(byte));

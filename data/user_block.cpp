@@ -66,12 +66,6 @@ bool parse_rest(std::string_view text, UserBlock& block) {
   fail_input({.what = what, .hint = format.remedy});
 }
 
-std::string read_start(int descriptor, const std::string& path) {
-  std::string bytes(UserBlock::size, '\0');
-  bytes.resize(read_fully(descriptor, bytes.data(), bytes.size(), path));
-  return bytes;
-}
-
 /// UTF-8 without control characters; a character that the last three bytes cut is forgiven.
 bool looks_like_text(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -150,7 +144,7 @@ std::string hash_behind_user_block(int descriptor, const std::string& path) {
 UserBlock check_user_block(const std::string& path, const H5Format& format) {
   const FileDescriptor file = open_for_reading(path);
   const uint64_t actual = file_size(file.get(), path);
-  const std::string start = read_start(file.get(), path);
+  const std::string start = read_bytes(path, UserBlock::size);
   if (std::string_view(start).substr(0, magic.size()) != magic.substr(0, start.size()) || start.empty()) {
     fail_input({.what = fmt::format("{} is not a minillm file: looks like {}", path, guess_file_kind(start, actual)),
                 .hint = fmt::format("a file of kind {} is needed", format.name)});

@@ -41,7 +41,8 @@ std::optional<NonFinite> first_non_finite_weight(const ParameterStore& store) {
   return first_non_finite(store, &NamedTensor::value);
 }
 
-Problem refused_update(const ParameterStore& store, int64_t step, double loss, double norm, double lr) {
+Problem refused_update(const ParameterStore& store, int64_t step, double loss, double norm, double lr,
+                       double grad_clip) {
   const std::optional<NonFinite> gradient = first_non_finite_gradient(store);
   const std::optional<NonFinite> weight = first_non_finite_weight(store);
   std::string what = "the loss is not finite";
@@ -58,7 +59,8 @@ Problem refused_update(const ParameterStore& store, int64_t step, double loss, d
           .what = what,
           .found = fmt::format("loss {}, gradient norm {}, lr {}; {}", loss, norm, lr, weights),
           .expected = "finite values",
-          .hint = "try a smaller optim.lr, a longer optim.warmup_steps or a smaller optim.grad_clip"};
+          .hint = fmt::format("try a smaller optim.lr, a longer optim.warmup_steps or {}",
+                              grad_clip == 0 ? "clipping: optim.grad_clip = 1" : "a smaller optim.grad_clip")};
 }
 
 }  // namespace minillm

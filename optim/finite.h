@@ -22,7 +22,9 @@ std::optional<NonFinite> first_non_finite_gradient(const ParameterStore& store);
 std::optional<NonFinite> first_non_finite_weight(const ParameterStore& store);
 
 /// The message for a step whose loss or gradient norm is not finite: the step, the tensor, whether the weights are
-/// still finite, the learning rate, what to try. For fail_work, after the last finite state is saved.
-Problem refused_update(const ParameterStore& store, int64_t step, double loss, double norm, double lr);
+/// still finite, the learning rate, what to try (grad_clip 0: no clipping yet). For fail_work, after the last finite
+/// state is saved.
+Problem refused_update(const ParameterStore& store, int64_t step, double loss, double norm, double lr,
+                       double grad_clip);
 
 }  // namespace minillm

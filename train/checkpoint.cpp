@@ -271,7 +271,10 @@ Checkpoint open_checkpoint(const std::string& run, const std::string& which) {
     if (std::optional<Checkpoint> newest = newest_checkpoint(run)) {
       return std::move(*newest);
     }
-    fail_input({.where = run, .what = "no valid checkpoint", .hint = list_of_checkpoints(run)});
+    const bool has_best = fs::exists(best_path(run), error);
+    fail_input({.where = run,
+                .what = "no valid checkpoint",
+                .hint = list_of_checkpoints(run) + (has_best ? "; try --checkpoint best" : "")});
   }
   int64_t step = -1;
   const auto parsed = std::from_chars(which.data(), which.data() + which.size(), step);

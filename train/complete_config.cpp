@@ -1,6 +1,23 @@
 #include "train/complete_config.h"
 
+#include <filesystem>
+
 namespace minillm {
+
+TokenFile open_data_of(const LoadedConfig& loaded) {
+  const std::string& path = loaded.config.data.path;
+  std::error_code error;
+  const bool is_missing = path != "synthetic" && !path.empty() && !std::filesystem::exists(path, error);
+  if (path.empty() || is_missing) {
+    const auto origin = loaded.origins.find("data.path");
+    fail_input({.where = origin == loaded.origins.end() ? "data.path" : origin->second + ": data.path",
+                .what = path.empty() ? "a run needs data" : "there is no such file",
+                .found = path,
+                .expected = "a file of `minillm prepare`, or \"synthetic\"",
+                .hint = "minillm prepare text.txt --out data.h5, then data.path=data.h5"});
+  }
+  return open_data(path);
+}
 
 void complete_config(LoadedConfig& loaded, const TokenFile* data) {
   Config& config = loaded.config;

@@ -6,6 +6,9 @@
 
 namespace minillm {
 
+/// Opens the config's data. Throws an input Error that names the key's place when there is none.
+TokenFile open_data_of(const LoadedConfig& loaded);
+
 /// Completes a config with what the data says (nullptr: no data) and what its parts derive, and checks all of it.
 /// Throws an Error that lists every problem.
 void complete_config(LoadedConfig& loaded, const TokenFile* data);

@@ -119,7 +119,7 @@ std::vector<ConfigKey> train_and_run_keys() {
       {"train", "keep_checkpoints", [](Config& c) -> ConfigField { return &c.train.keep_checkpoints; }, at_least_one},
       {"train", "sample_every", [](Config& c) -> ConfigField { return &c.train.sample_every; }, 0},
       {"train", "max_minutes", [](Config& c) -> ConfigField { return &c.train.max_minutes; }, 0, infinity, false, true},
-      {"train", "threads", [](Config& c) -> ConfigField { return &c.train.threads; }, 0, 1024},
+      {"train", "threads", [](Config& c) -> ConfigField { return &c.train.threads; }, 0, most_threads},
       word("dtype", [](Config& c) -> ConfigField { return &c.train.dtype; }, {"float32", "float64"}),
       word("kernels", [](Config& c) -> ConfigField { return &c.train.kernels; }, {"fast", "reference"}),
       word("ops", [](Config& c) -> ConfigField { return &c.train.ops; }, {"fused", "composed"}),

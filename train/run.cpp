@@ -16,21 +16,6 @@ namespace minillm {
 
 namespace {
 
-TokenFile open_data_of(const LoadedConfig& loaded) {
-  const std::string& path = loaded.config.data.path;
-  std::error_code error;
-  const bool is_missing = path != "synthetic" && !path.empty() && !std::filesystem::exists(path, error);
-  if (path.empty() || is_missing) {
-    const auto origin = loaded.origins.find("data.path");
-    fail_input({.where = origin == loaded.origins.end() ? "data.path" : origin->second + ": data.path",
-                .what = path.empty() ? "a run needs data" : "there is no such file",
-                .found = path,
-                .expected = "a file of `minillm prepare`, or \"synthetic\"",
-                .hint = "minillm prepare text.txt --out data.h5, then data.path=data.h5"});
-  }
-  return open_data(path);
-}
-
 void use_threads(const TrainConfig& config) {
   set_num_threads(config.threads > 0 ? config.threads : usable_cores());
 }
@@ -118,8 +103,15 @@ RunEnd resume_run(const ResumeRequest& request) {
   complete_config(loaded, &data);
   before.config.run.out = request.folder;  // the folder may have been moved since
   loaded.config.run.out = request.folder;
+  if (checkpoint && checkpoint->step() > loaded.config.train.steps) {
+    fail_input({.where = "train.steps",
+                .what = fmt::format("the run has done {} updates already", checkpoint->step()),
+                .found = fmt::format("{}", loaded.config.train.steps),
+                .expected = fmt::format("{} or more", checkpoint->step()),
+                .hint = "eval and generate take --checkpoint N"});
+  }
   compare_settings(before.config, loaded.config);
-  const bool done = checkpoint && checkpoint->step() >= loaded.config.train.steps;
+  const bool done = checkpoint && checkpoint->step() == loaded.config.train.steps;
   if (done && std::filesystem::exists(summary_path(request.folder))) {
     clean_checkpoints(request.folder);
     log_info("{} is finished already: {} of {} steps; train.steps=N goes on", request.folder, checkpoint->step(),

@@ -20,16 +20,28 @@ namespace minillm {
 namespace {
 
 /// Taking more memory than there is ends in a kill, not in an error: Linux promises it all and takes the promise back.
-void check_fits_memory(const Transformer& model, DType dtype) {
-  const double needed = 4.0 * static_cast<double>(model.parameters().count()) * static_cast<double>(size_of(dtype));
+/// Only what is certain counts: four values a parameter, and the input of every block, which backward needs.
+void check_fits_memory(const Transformer& model, const Config& config) {
+  const double value_bytes = static_cast<double>(size_of(model_dtype(config.train)));
+  const double state = 4.0 * static_cast<double>(model.parameters().count()) * value_bytes;
+  const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
+  const double activations = tokens * static_cast<double>(config.model.d_model * config.model.n_layers) * value_bytes;
   const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
   const double memory = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
-  if (needed > memory) {
+  if (state > memory) {
     fail_input({.where = "[model]",
                 .what = "weights, gradients and the optimizer's two moments do not fit this machine's memory",
-                .found = bytes_text(needed),
+                .found = bytes_text(state),
                 .expected = "at most " + bytes_text(memory),
                 .hint = "minillm check shows which part is how large"});
+  }
+  if (state + activations > memory) {
+    fail_input({.where = "train.micro_batch_size",
+                .what = "the inputs of the blocks alone do not fit this machine's memory beside the weights",
+                .found = fmt::format("{} for {} x {} tokens", bytes_text(activations), config.train.micro_batch_size,
+                                     config.data.seq_len),
+                .expected = "at most " + bytes_text(memory - state),
+                .hint = "a smaller train.micro_batch_size, a divisor of train.batch_size, gives the same mean"});
   }
 }
 
@@ -43,7 +55,7 @@ RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   if (train.eval_every > 0 && data_.val.size() > 0) {
     validation_.emplace(data_.val, T, "sequential", train.seed, "val");
   }
-  check_fits_memory(model_, model_dtype(train));
+  check_fits_memory(model_, config());
   model_.allocate(model_dtype(train), train.seed);
   trainer_.emplace(config(), model_, *loader_);
 }

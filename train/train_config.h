@@ -10,6 +10,8 @@
 
 namespace minillm {
 
+constexpr int most_threads = 1024;
+
 struct TrainConfig {
   int64_t steps = 1000;            ///< optimizer updates
   int64_t batch_size = 16;         ///< sequences per optimizer step

@@ -266,6 +266,19 @@ TEST_CASE("texts without line ends are cut between characters, and say so") {
   CHECK(prepare(options_for(folder, 262)).val_bytes > 90000);
 }
 
+TEST_CASE("a split that is far from the share asked for is noted") {
+  const Folder folder;
+  std::string text = "a short line of text\n";
+  for (int i = 0; i < 4000; ++i) {
+    text += "some words and no line end ";
+  }
+  write_file(folder / "in.txt", text);
+  CHECK_CONTAINS(prepare(options_for(folder, 270)).to_text(), "of the text, 10.0 % were asked for");
+  std::replace(text.begin(), text.end(), 'n', '\n');
+  write_file(folder / "in.txt", text);
+  CHECK_FALSE(contains(prepare(options_for(folder, 270)).to_text(), "were asked for"));
+}
+
 TEST_CASE("each kind of useless input has its own message (T03, T11)") {
   const Folder folder;
   PrepareOptions options = options_for(folder);

@@ -3,6 +3,7 @@ strange ones that are right. Entry numbers (D04, K15, ...) are those of docs/bug
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import cli_support
@@ -153,9 +154,18 @@ class Data(cli_support.Case):
              r"model\.n_layers: .*found 2; expected 1; start another run, with --init"),
             (["train", "--resume", run, f"data.path={self.given}/u.h5", "train.steps=3"],
              r"u\.h5: is not the data this run was trained on"),  # R04
+            (["train", "--resume", run, "train.steps=1", "optim.warmup_steps=0"],
+             r"train\.steps: the run has done 2 updates already; found 1; expected 2 or more; .*--checkpoint N"),
             (["train", "--resume", run, "optim.lr=-1"], r"command line: optim\.lr: .*found -1"),  # C09
             (["train", "--resume", run, "lr=1"], r"found lr=1; .*section\.key=value changes a setting"),
         ])
+
+    def test_a_run_with_its_best_checkpoint_alone(self):
+        shutil.copytree(self.given / "run", self.folder / "run")
+        for path in (self.folder / "run" / "checkpoints").glob("step_*.h5"):
+            path.unlink()
+        self.assertRegex(self.message_of("eval", "run"), r"no valid checkpoint.*the checkpoints best; try --checkpoint best")
+        self.accepted("eval", "run", "--checkpoint", "best")
 
     def test_cut_checkpoints(self):
         whole = (self.given / "run" / "checkpoints" / "best.h5").read_bytes()

@@ -31,6 +31,13 @@ class CommandLine(cli_support.Case):
             ("check --json=yes a.toml", r"--json is a switch and takes no value; found --json=yes"),
             ("check a.toml --match 12x", r"--match: .*found 12x; expected from 1 to"),
             ("check a.toml --match 0", r"--match: .*found 0; expected from 1 to"),
+            Row("train a.toml train.threads=1 --threads 2",
+                (r"--threads: says the same as train\.threads; found train\.threads=1",), files={"a.toml": SMALL}),
+            Row("train a.toml run.out=a --out b", (r"--out: says the same as run\.out; found run\.out=a",),
+                files={"a.toml": SMALL}),
+            ("train a.toml --threads 1025", r"--threads: .*found 1025; expected from 0 to 1024"),
+            ("import-tokens a.bin --vocab 9 --out d.h5 --val 0.1 --val-file b.bin",
+             r"--val: does not go with --val-file"),
             ("train a.toml --threads 2.0", r"--threads: .*found 2\.0; expected from 0 to"),
             ("generate r --temperature 1.0f", r"--temperature: the value is not a number; found 1\.0f"),
             ("generate r --seed 99999999999999999999", r"--seed: .*in range; found 9+; expected from 0"),
@@ -150,7 +157,10 @@ class Configs(cli_support.Case):
             Row("check a.toml --match 1", (r"the rest of the model is larger already; found 1; expected at least \d+",),
                 files={"a.toml": SMALL}),
             Row("train a.toml data.path=synthetic model.d_model=2000000 model.n_heads=1000000",
-                (r"do not fit this machine's memory; found [\d.]+ TB; expected at most",), files={"a.toml": SMALL})])
+                (r"do not fit this machine's memory; found [\d.]+ TB; expected at most",), files={"a.toml": SMALL}),
+            Row("train a.toml data.path=synthetic train.batch_size=2000000000",
+                (r"train\.micro_batch_size: .*do not fit this machine's memory.*found [\d.]+ TB for 2000000000 x 64",),
+                files={"a.toml": SMALL})])
 
     def test_files(self):
         too_deep = "x = " + "[" * 100000
@@ -176,6 +186,8 @@ class Configs(cli_support.Case):
             Row("check a.toml",
                 (r"model\.vocab_size: is not set, and there is no data to take it from; set it, or data\.path",),
                 files={"a.toml": ""}),
+            Row("check a.toml", (r"a\.toml:2: data\.path: there is no such file; found none\.h5; .*minillm prepare",),
+                files={"a.toml": '[data]\npath = "none.h5"\n'}),
             Row("gradcheck a.toml",
                 (r"a\.toml:3: model\.n_heads: d_model 10 is not a multiple .* found 3; expected 2 or 5",),
                 files={"a.toml": "[model]\nd_model = 10\nn_heads = 3\n"}),
@@ -238,9 +250,24 @@ class Corpora(cli_support.Case):
             Row("prepare in.txt --out d.h5 --val 10%", (r"--val: .*found 10%",), files={"in.txt": "abc"}),
             Row("prepare in.txt --out d.h5 --val 1", (r"--val: .*found 1; expected 0 <= share < 1",),
                 files={"in.txt": "a"}),
-            Row("prepare in.txt --out d.h5 --tokenizer in.txt", (r"in\.txt: is not a SentencePiece model",),
-                files={"in.txt": story(9)}),
+            Row("prepare in.txt --out d.h5 --tokenizer in.txt",
+                (r"in\.txt: is not a SentencePiece model; found text; expected a \.model file of SentencePiece, or a data "
+                 r"file of minillm prepare$",), files={"in.txt": story(9)}),
+            Row(["prepare", "in.txt", "--out", "d.h5", "--separator", "a\nb"],
+                (r"--separator: .*cannot hold a line end; found a\\x0ab; expected one line",), files={"in.txt": "abc"}),
         ])
+
+    def test_what_a_folder_holds_beside_text_is_named(self):
+        self.write("in/a.txt", story())
+        self.write("in/sub/b.txt", story())
+        self.write("in/nothing.txt", "")
+        self.write("in/.hidden", "x")
+        (self.folder / "in" / "link.txt").symlink_to("no/where")
+        log = self.accepted("prepare", "in", "--vocab", 300, "--out", "d.h5").stderr
+        self.assertIn("in: sub-folders are not read: sub\n", log)
+        self.assertIn("in: empty files are left out: nothing.txt\n", log)
+        self.assertIn("in: no files, or links to nothing, are left out: link.txt\n", log)
+        self.assertNotIn("hidden", log)
 
     def test_the_largest_vocabulary_that_is_named_works(self):
         for text in ("hi\n", "a b c d a b c", story(20)):

@@ -182,7 +182,7 @@ class Weights(support.Case):
         before = self.lines(run), self.digest(run), self.path(run, "summary.json").read_bytes()
         done = self.run_program("train", "--resume", run)
         self.assertIn("finished already", done.stderr)
-        self.run_program("train", "--resume", run, "train.steps=5")
+        self.assertIn("has done 12 updates already", self.refused("train", "--resume", run, "train.steps=5"))
         self.assertEqual((self.lines(run), self.digest(run), self.path(run, "summary.json").read_bytes()), before)
 
     def test_a_resumed_run_keeps_its_folder(self):

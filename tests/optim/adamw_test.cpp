@@ -260,13 +260,15 @@ TEST_CASE("a non-finite gradient is named by tensor, and the weights are said to
   CHECK(found->tensor == "model.layers.0.self_attn.k_proj.weight");
   CHECK(found->index == 5);
   CHECK(std::isnan(gradient_norm(store.gradients())));
-  CHECK(describe(refused_update(store, 12, 3.5, NAN, 1e-3)) ==
+  CHECK(describe(refused_update(store, 12, 3.5, NAN, 1e-3, 1.0)) ==
         "step 12: the gradient of model.layers.0.self_attn.k_proj.weight is not finite (nan at element 5); found loss "
         "3.5, "
         "gradient norm nan, lr 0.001; all weights are finite and were left as they are; expected finite values; try a "
         "smaller optim.lr, a longer optim.warmup_steps or a smaller optim.grad_clip");
+  CHECK(refused_update(store, 12, 3.5, NAN, 1e-3, 0.0).hint ==
+        "try a smaller optim.lr, a longer optim.warmup_steps or clipping: optim.grad_clip = 1");
   store.parameters()[4].value.as<float>()[1] = INFINITY;
   REQUIRE(first_non_finite_weight(store));
-  CHECK(describe(refused_update(store, 12, 3.5, NAN, 1e-3)).find("model.norm.weight was not finite before this step") !=
-        std::string::npos);
+  CHECK(describe(refused_update(store, 12, 3.5, NAN, 1e-3, 1.0))
+            .find("model.norm.weight was not finite before this step") != std::string::npos);
 }
