@@ -38,6 +38,10 @@ Tokens read_split(const H5Reader& reader, const std::string& name, int64_t vocab
               .expected = "u16 or u32"});
 }
 
+std::optional<int64_t> bytes_of(const H5Reader& reader, const std::string& split) {
+  return reader.has_attribute(split, "bytes") ? std::optional(reader.int_attribute(split, "bytes")) : std::nullopt;
+}
+
 }  // namespace
 
 H5Format token_format() {
@@ -61,10 +65,8 @@ TokenFile TokenFile::open(const std::string& path) {
       fail_input({.where = path + " /tokenizer", .what = "tokenizer_sha256 names another tokenizer"});
     }
   }
-  if (reader.has_attribute("/", "train_bytes") && reader.has_attribute("/", "val_bytes")) {
-    file.train_bytes = reader.int_attribute("/", "train_bytes");
-    file.val_bytes = reader.int_attribute("/", "val_bytes");
-  }
+  file.train_bytes = bytes_of(reader, "/train");
+  file.val_bytes = bytes_of(reader, "/val");
   if (reader.has_attribute("/", "unigram_loss")) {
     file.unigram_loss = reader.double_attribute("/", "unigram_loss");
   }

@@ -1,9 +1,9 @@
 #pragma once
 // TokenFile: what a run trains and is evaluated on, in memory: both splits, their vocabulary and where they come from.
 //
-// On disk (HDF5, `minillm-tokens` version 1): /train and /val of u16 (vocabulary <= 65,536) or u32, chunked;
-// /tokenizer, the serialized model (absent for imported tokens); attributes of the file: format, version, vocab_size,
-// tokenizer_sha256, source, train_bytes and val_bytes (absent for imported tokens), unigram_loss (absent without /val).
+// On disk (HDF5, `minillm-tokens` version 1): /train and /val of u16 (vocabulary <= 65,536) or u32, chunked, each with
+// the attribute bytes (absent for imported tokens); /tokenizer, the serialized model (absent for imported tokens);
+// attributes of the file: format, version, vocab_size, tokenizer_sha256, source, unigram_loss (absent without /val).
 
 #include "data/h5_file.h"
 

@@ -140,8 +140,8 @@ std::string TokenWriter::finish(const std::string& source, const Tokenizer* toke
     writer.write_bytes("/tokenizer", tokenizer->serialized());
   }
   if (bytes) {
-    writer.set_attribute("/", "train_bytes", bytes->train);
-    writer.set_attribute("/", "val_bytes", bytes->val);
+    writer.set_attribute("/train", "bytes", bytes->train);
+    writer.set_attribute("/val", "bytes", bytes->val);
   }
   const double loss = unigram_loss();
   if (std::isfinite(loss)) {
