@@ -1,7 +1,6 @@
 #include "core/atomic_file.h"
 
 #include "core/error.h"
-#include "core/text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -57,14 +56,12 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(te
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-    ::unlink(temporary_.c_str());
-  }
+  discard();
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {
   check(descriptor_ >= 0, "{}: written to after its commit", path_);
+  asked_for_ += bytes;
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t done = ::write(descriptor_, at, std::min(bytes, size_t{1} << 30));
@@ -76,7 +73,6 @@ void AtomicFile::write(const void* data, size_t bytes) {
     }
     at += done;
     bytes -= static_cast<size_t>(done);
-    written_ += static_cast<size_t>(done);
   }
 }
 
@@ -97,20 +93,23 @@ void AtomicFile::commit() {
   }
 }
 
-void AtomicFile::fail(const char* action, int error_number) const {
-  const bool disk = error_number == ENOSPC || error_number == EDQUOT || error_number == EIO || error_number == EFBIG;
-  Problem problem = {.where = path_, .what = action, .found = system_error_text(error_number)};
-  if (error_number == ENOENT) {
-    problem.hint = "create the folder " + folder_of(path_);
+void AtomicFile::discard() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+    descriptor_ = -1;
   }
-  struct statvfs space = {};
-  if (disk && ::statvfs(folder_of(path_).c_str(), &space) == 0) {
-    const double available = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
-    problem.found +=
-        fmt::format(" after {}, {} left", bytes_text(static_cast<double>(written_)), bytes_text(available));
-    problem.hint = "make room or choose another folder; what stood there before is untouched";
+}
+
+void AtomicFile::fail(const char* action, int error_number) {
+  discard();
+  if (is_disk_full(error_number) || error_number == EIO) {
+    fail_disk(path_, error_number, fmt::format("at least {} bytes", asked_for_));
   }
-  disk ? fail_work(problem) : fail_input(problem);
+  fail_input({.where = path_,
+              .what = action,
+              .found = system_error_text(error_number),
+              .hint = error_number == ENOENT ? "create the folder " + folder_of(path_) : ""});
 }
 
 void write_file_atomically(const std::string& path, std::string_view contents) {
@@ -143,6 +142,23 @@ int put_in_place(const std::string& temporary, const std::string& path) {
     ::close(folder);
   }
   return 0;
+}
+
+bool is_disk_full(int error_number) {
+  return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+}
+
+void fail_disk(const std::string& path, int error_number, const std::string& needed) {
+  Problem problem = {.where = path, .what = "cannot be written: " + system_error_text(error_number)};
+  if (is_disk_full(error_number)) {
+    struct statvfs disk = {};
+    if (::statvfs(folder_of(path).c_str(), &disk) == 0) {
+      problem.found = fmt::format("{} bytes free", uint64_t{disk.f_bavail} * disk.f_frsize);
+    }
+    problem.expected = needed;
+    problem.hint = "make room or choose another folder; nothing was left behind and an older file is unchanged";
+  }
+  fail_work(problem);
 }
 
 std::vector<std::string> remove_stale_temporaries(const std::string& folder) {

@@ -25,12 +25,13 @@ class AtomicFile {
   void commit();
 
  private:
-  [[noreturn]] void fail(const char* action, int error_number) const;
+  void discard();
+  [[noreturn]] void fail(const char* action, int error_number);
 
   std::string path_;
   std::string temporary_;
   int descriptor_ = -1;
-  size_t written_ = 0;
+  size_t asked_for_ = 0;  // bytes, those of a failed write included
 };
 
 /// A whole small file in one call.
@@ -47,6 +48,13 @@ std::string temporary_name(const std::string& path);
 /// Renames the flushed file `temporary` to `path` and flushes the folder: without that a power cut may bring the old
 /// name back. Returns 0, or the system's error number with the temporary removed.
 int put_in_place(const std::string& temporary, const std::string& path);
+
+/// Whether an error number says that there is no room: a full disk, a quota, a limit on the size of files.
+bool is_disk_full(int error_number);
+
+/// Throws the work Error about a file that the disk did not take; where it is full, with what is free and with `needed`
+/// ("more than 4096 bytes"). Remove the temporary first: `free` is then what the next attempt would find.
+[[noreturn]] void fail_disk(const std::string& path, int error_number, const std::string& needed);
 
 /// Removes what killed writers left in a folder: files named `*.tmp.<pid>` whose process is gone. Returns their names.
 std::vector<std::string> remove_stale_temporaries(const std::string& folder);

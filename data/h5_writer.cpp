@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,10 +36,6 @@ std::string resolve(const std::string& path) {
   return path;
 }
 
-bool is_disk_full(int error_number) {
-  return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
-}
-
 /// Writing beyond RLIMIT_FSIZE must be an error to report, not a signal that kills the run.
 void ignore_file_size_signal() {
   struct sigaction current {};
@@ -69,21 +64,10 @@ struct H5Writer::State {
     unlink(temporary.c_str());
   }
 
-  /// The temporary is removed first: `free` is then what the next attempt would find.
   [[noreturn]] void fail_disk(int error_number, bool whole_size_known) {
     const uint64_t needed = sink.end;
     remove_temporary();
-    if (!is_disk_full(error_number)) {
-      fail_work({.where = path, .what = "cannot be written: " + system_error_text(error_number)});
-    }
-    struct statvfs disk {};
-    const bool known = statvfs(folder_of(path).c_str(), &disk) == 0;
-    const uint64_t free_bytes = known ? uint64_t{disk.f_bavail} * disk.f_frsize : 0;
-    fail_work({.where = path,
-               .what = fmt::format("cannot be written: {}", system_error_text(error_number)),
-               .found = fmt::format("{} bytes free", free_bytes),
-               .expected = fmt::format("{}{} bytes", whole_size_known ? "" : "more than ", needed),
-               .hint = "make room or choose another folder; nothing was left behind and an older file is unchanged"});
+    minillm::fail_disk(path, error_number, fmt::format("{}{} bytes", whole_size_known ? "" : "more than ", needed));
   }
 
   void create_temporary();

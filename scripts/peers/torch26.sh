@@ -4,7 +4,7 @@
 #
 # Usage: [TORCH26_ROOT=FOLDER] torch26.sh [PROGRAM.py] ARGUMENTS...
 #   torch26.sh --bench 20 --batch 4                         runs torch_minillm.py, which lies beside this script
-#   torch26.sh tests/golden/torch_golden.py > curves.json   runs another program, which may import torch_minillm
+#   torch26.sh tests/golden/torch_golden.py > curves.json   runs another program, which may import what lies here
 # Files to read or write: put them in FOLDER/io and name them /io/...
 set -eu
 
@@ -41,6 +41,7 @@ case ${1:-} in
     shift
     ;;
 esac
-cp "$here/torch_minillm.py" "$program" "$root/peers/" 2>/dev/null || cp "$program" "$root/peers/"
+cp "$here"/torch_*.py "$root/peers/"
+[ "$program" -ef "$here/$(basename "$program")" ] || cp "$program" "$root/peers/"
 threads=${OMP_NUM_THREADS:-$(nproc)}
 exec chroot "$root" env OMP_NUM_THREADS="$threads" python3 "/peers/$(basename "$program")" "$@"

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -83,11 +84,22 @@ TEST_CASE("wrong places are input errors that name the path, a full disk is fail
   fs::create_symlink("/dev/full", path + ".tmp." + std::to_string(::getpid()));
   AtomicFile file(path);
   try {
-    file.write("x");
+    file.write("four");
     FAIL("a full disk went unnoticed");
   } catch (const Error& error) {
     CHECK(error.fault() == Fault::work);
-    CHECK(std::string(error.what()).find("No space left on device") != std::string::npos);
-    CHECK(std::string(error.what()).find(path) != std::string::npos);
+    CHECK(std::string(error.what()).starts_with(path + ": cannot be written: No space left on device; found "));
+    CHECK(std::string(error.what()).find(" bytes free; expected at least 4 bytes; make room") != std::string::npos);
+  }
+  CHECK_FALSE(fs::exists(fs::symlink_status(path + ".tmp." + std::to_string(::getpid()))));
+}
+
+TEST_CASE("a disk that fails is failed work too, without advice to make room") {
+  try {
+    fail_disk("/a/b.bin", EIO, "1 bytes");
+    FAIL("it returned");
+  } catch (const Error& error) {
+    CHECK(error.fault() == Fault::work);
+    CHECK(std::string(error.what()) == "/a/b.bin: cannot be written: Input/output error");
   }
 }
