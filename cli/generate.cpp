@@ -10,6 +10,7 @@
 #include "train/loaded_run.h"
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 
@@ -39,7 +40,8 @@ double rate(int64_t tokens, double seconds) {
 
 void print_json(const std::vector<int32_t>& prompt, const Generation& generation, const std::string& text,
                 uint64_t seed) {
-  const int64_t decoded = static_cast<int64_t>(generation.tokens.size()) - 1;
+  const int64_t decoded =
+      std::max<int64_t>(0, static_cast<int64_t>(generation.tokens.size()) - 1);  // the first: prefill
   JsonObject json;
   json.add("text", text);
   json.add("prompt_token_ids", prompt);

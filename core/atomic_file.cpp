@@ -161,14 +161,16 @@ void fail_disk(const std::string& path, int error_number, const std::string& nee
   fail_work(problem);
 }
 
-std::vector<std::string> remove_stale_temporaries(const std::string& folder) {
+std::vector<std::string> remove_stale_temporaries(const std::string& folder,
+                                                  const std::function<bool(const std::string& name)>& is_ours) {
   std::vector<std::string> removed;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string path = entry->path().string();
+    const std::string file = entry->path().filename().string();
     std::error_code ignored;
-    if (is_stale_temporary(path) && fs::is_regular_file(entry->symlink_status(ignored)) && unlink(path.c_str()) == 0) {
-      removed.push_back(path);
+    if (is_stale_temporary(file) && is_ours(file.substr(0, file.rfind(temporary_mark))) &&
+        fs::is_regular_file(entry->symlink_status(ignored)) && unlink(entry->path().c_str()) == 0) {
+      removed.push_back(entry->path().string());
     }
   }
   return removed;

@@ -2,6 +2,7 @@
 // A file that appears whole or not at all: written beside its name, flushed to the disk, then renamed.
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,9 @@ bool is_disk_full(int error_number);
 /// ("more than 4096 bytes"). Remove the temporary first: `free` is then what the next attempt would find.
 [[noreturn]] void fail_disk(const std::string& path, int error_number, const std::string& needed);
 
-/// Removes what killed writers left in a folder: files named `*.tmp.<pid>` whose process is gone. Returns their names.
-std::vector<std::string> remove_stale_temporaries(const std::string& folder);
+/// Removes what killed writers left in a folder: files `<name>.tmp.<pid>` whose process is gone, where is_ours(name):
+/// others may name their files so too. Returns their paths.
+std::vector<std::string> remove_stale_temporaries(const std::string& folder,
+                                                  const std::function<bool(const std::string& name)>& is_ours);
 
 }  // namespace minillm

@@ -80,7 +80,9 @@ struct H5Writer::State {
 };
 
 void H5Writer::State::create_temporary() {
-  for (const std::string& stale : remove_stale_temporaries(folder_of(path))) {
+  const std::string own_name = path.substr(path.rfind('/') + 1);
+  const auto is_ours = [&](const std::string& name) { return name == own_name; };
+  for (const std::string& stale : remove_stale_temporaries(folder_of(path), is_ours)) {
     log_info("removed {}, left by a run that was killed", stale);
   }
   temporary = temporary_name(path);
@@ -270,8 +272,7 @@ H5Stream<T>::H5Stream(H5Writer& writer, const std::string& name) : state_(*write
   H5Pset_shuffle(creation.get());
   H5Pset_deflate(creation.get(), 1);
   h5::Handle dataset = state_.create_dataset(name, h5::type_for<T>(), space, creation.get());
-  H5Iinc_ref(dataset.get());  // kept beyond the handle, until finish() or the destructor
-  dataset_ = dataset.get();
+  dataset_ = dataset.release();
   pending_.reserve(chunk_values);
 }
 

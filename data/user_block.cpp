@@ -141,10 +141,10 @@ std::string hash_behind_user_block(int descriptor, const std::string& path) {
   return hash.hex();
 }
 
-UserBlock check_user_block(const std::string& path, const H5Format& format) {
-  const FileDescriptor file = open_for_reading(path);
+UserBlock check_user_block(const FileDescriptor& file, const std::string& path, const H5Format& format) {
   const uint64_t actual = file_size(file.get(), path);
-  const std::string start = read_bytes(path, UserBlock::size);
+  std::string start(UserBlock::size, '\0');
+  start.resize(read_fully(file.get(), start.data(), start.size(), path));
   if (std::string_view(start).substr(0, magic.size()) != magic.substr(0, start.size()) || start.empty()) {
     fail_input({.what = fmt::format("{} is not a minillm file: looks like {}", path, guess_file_kind(start, actual)),
                 .hint = fmt::format("a file of kind {} is needed", format.name)});

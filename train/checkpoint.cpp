@@ -155,10 +155,13 @@ std::vector<int64_t> checkpoint_steps(const std::string& run_folder) {
 }
 
 void clean_checkpoints(const std::string& run_folder) {
-  for (const std::string& folder : {run_folder, checkpoints_path(run_folder)}) {
-    for (const std::string& removed : remove_stale_temporaries(folder)) {
-      log_info("removed {}, left by a run that was killed", removed);
-    }
+  std::vector<std::string> removed = remove_stale_temporaries(
+      run_folder, [](const std::string& name) { return name == "config.toml" || name == "summary.json"; });
+  const std::vector<std::string> checkpoints = remove_stale_temporaries(
+      checkpoints_path(run_folder), [](const std::string& name) { return name == "best.h5" || step_of(name) >= 0; });
+  removed.insert(removed.end(), checkpoints.begin(), checkpoints.end());
+  for (const std::string& path : removed) {
+    log_info("removed {}, left by a run that was killed", path);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include "core/log.h"
 #include "core/text.h"
+#include "data/file_descriptor.h"
+#include "data/user_block.h"
 #include "formats/safetensors.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
@@ -45,13 +47,20 @@ void load_weights_of_run(Transformer& model, const LoadedConfig& loaded, const C
   }
 }
 
+bool is_checkpoint_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) &&
+         guess_file_kind(read_bytes(path, UserBlock::size), std::filesystem::file_size(path, error)) ==
+             "a minillm file";
+}
+
 }  // namespace
 
 void load_initial_weights(Transformer& model, const LoadedConfig& loaded, const std::string& init) {
   if (init.empty()) {
     return;
   }
-  if (std::filesystem::is_directory(init)) {
+  if (std::filesystem::is_directory(init) || is_checkpoint_file(init)) {
     load_weights_of_run(model, loaded, open_checkpoint(init));
   } else {
     load_into(model.parameters(), init);

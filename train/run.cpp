@@ -66,10 +66,9 @@ RunEnd start_run(const StartRequest& request) {
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.
   RunLoop run(std::move(loaded), std::move(data), request.stop_requested);
   load_initial_weights(run.model(), {config, origins}, request.init);
-  const std::string moved = create_run_folder(config.run.out, request.force);
-  const FileDescriptor lock = lock_run_folder(config.run.out);
-  if (!moved.empty()) {
-    log_info("the old run is now {}", moved);
+  const OwnedFolder folder = create_run_folder(config.run.out, request.force);
+  if (!folder.moved_to.empty()) {
+    log_info("the old run is now {}", folder.moved_to);
   }
   if (!request.init.empty()) {
     run.save_start();
@@ -89,6 +88,12 @@ RunEnd resume_run(const ResumeRequest& request) {
   }
   const FileDescriptor lock = lock_run_folder(request.folder);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(request.folder);
+  if (!checkpoint && !checkpoint_steps(request.folder).empty()) {
+    // Starting again would cut the metrics and replace best.h5: what may be all that is left.
+    fail_input({.where = request.folder,
+                .what = "every checkpoint of the run's steps is damaged, so it cannot go on",
+                .hint = "start another run with --init; checkpoints/best.h5 may be whole"});
+  }
   const std::string file = config_path(request.folder);
   const auto parse = [&](const std::vector<std::string>& overrides) {
     return checkpoint ? parse_config(checkpoint->config(), file, overrides) : load_config(file, overrides);

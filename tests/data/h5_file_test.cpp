@@ -348,6 +348,9 @@ TEST_CASE("left-overs of killed writers are removed, those of living ones stay")
   write_file(folder / stale, "x");
   write_file(folder / alive, "x");
   write_file(folder / "a.h5.tmp.x", "x");
-  CHECK(remove_stale_temporaries(folder.path()) == std::vector<std::string>{folder / stale});
-  CHECK(folder.names() == std::vector<std::string>{alive, "a.h5.tmp.x"});
+  const std::string foreign = fmt::format("thesis.tmp.{}", child);
+  write_file(folder / foreign, "x");
+  const auto is_ours = [](const std::string& name) { return name == "a.h5"; };
+  CHECK(remove_stale_temporaries(folder.path(), is_ours) == std::vector<std::string>{folder / stale});
+  CHECK(folder.names() == std::vector<std::string>{alive, "a.h5.tmp.x", foreign});
 }

@@ -118,7 +118,7 @@ class Data(cli_support.Case):
              r"none: cannot be opened; found No such file or directory; expected a \.safetensors file"),
             ([*words, "."], r"\.: is not a run's folder: it has no config\.toml"),
             ([*words, self.given / "story.txt"], r"is not a safetensors file; found text"),
-            ([*words, self.given / "d.h5"], r"is a file of minillm, not a safetensors file; .*give the run's folder"),
+            ([*words, self.given / "d.h5"], r"is a minillm-tokens file, a minillm-checkpoint file is needed"),
             Row([*words, "w.st"], (r"w\.st: ",), files={"w.st": b"\xff" * 8 + b"{" * 92}),  # K05
             Row([*words, "w.st"], (r"tensor a ",),
                 files={"w.st": len(header).to_bytes(8, "little") + header + b"0000"}),
