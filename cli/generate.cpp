@@ -67,7 +67,7 @@ int run(const Arguments& arguments) {
   std::vector<int32_t> prompt = {run.tokenizer->bos_id()};
   run.tokenizer->encode(arguments.text("prompt"), prompt);
   check_prompt(*run.model, prompt);  // before the prompt is printed
-  const EndTokens end = {run.tokenizer->bos_id(), run.tokenizer->eos_id()};
+  const TokenRules rules = rules_of(*run.tokenizer);
   Sampler sampler(options, seed);
   const bool json = arguments.given("json");
   CharacterStream stream;
@@ -79,7 +79,7 @@ int run(const Arguments& arguments) {
     log_info("seed {}", seed);
     std::fputs(valid_utf8(arguments.text("prompt")).c_str(), stdout);
   }
-  const Generation generation = generate(*run.model, prompt, max_tokens, sampler, end, tape_options(run.config.train),
+  const Generation generation = generate(*run.model, prompt, max_tokens, sampler, rules, tape_options(run.config.train),
                                          json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print));
   if (json) {
     print_json(prompt, generation, valid_utf8(run.tokenizer->decode(generation.tokens)), seed);

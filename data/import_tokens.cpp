@@ -160,13 +160,6 @@ void copy_tokens(TokenSource& source, int64_t count, Split split, int64_t vocab_
   }
 }
 
-std::string hash_of_file(const std::string& path) {
-  const FileDescriptor file = open_for_reading(path);
-  Sha256 hash;
-  hash.update_to_end(file.get(), path);
-  return hash.hex();
-}
-
 void check_options(const ImportOptions& options) {
   if (options.vocab_size < 1 || options.vocab_size > INT32_MAX) {
     fail_input({.where = "--vocab",
@@ -195,7 +188,7 @@ ImportSummary import_tokens(const ImportOptions& options) {
   }
   TokenWriter writer(options.out);
   writer.begin(options.vocab_size);
-  std::string description = fmt::format("{} (sha256 {})", options.file, hash_of_file(options.file));
+  std::string description = fmt::format("{} (sha256 {})", options.file, sha256_of_file(options.file));
   if (options.val_file.empty()) {
     const int64_t val_tokens =
         static_cast<int64_t>(std::floor(static_cast<double>(source.tokens()) * options.val_share));
@@ -205,7 +198,7 @@ ImportSummary import_tokens(const ImportOptions& options) {
     TokenSource val_source(options.val_file, options);
     copy_tokens(source, source.tokens(), Split::train, options.vocab_size, writer);
     copy_tokens(val_source, val_source.tokens(), Split::val, options.vocab_size, writer);
-    description += fmt::format(", {} (sha256 {})", options.val_file, hash_of_file(options.val_file));
+    description += fmt::format(", {} (sha256 {})", options.val_file, sha256_of_file(options.val_file));
   }
   ImportSummary summary;
   summary.out = options.out;

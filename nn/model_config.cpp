@@ -9,6 +9,7 @@
 #include "nn/residual.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace minillm {
@@ -74,9 +75,10 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
           .what = "is not a probability below 1",
           .found = fmt::format("{}", config.dropout),
           .expected = "0 <= dropout < 1"});
-  expect(problems, config.norm_eps > 0 && std::isfinite(config.norm_eps),
+  constexpr double smallest = std::numeric_limits<float>::min();  // less is flushed to 0 where values are floats
+  expect(problems, config.norm_eps >= smallest && std::isfinite(config.norm_eps),
          {.where = "model.norm_eps",
-          .what = "is not a positive number",
+          .what = "is not positive, or so small that a float flushes it to 0",
           .found = fmt::format("{}", config.norm_eps),
           .expected = "e.g. 1e-6"});
   expect(problems, config.rope_theta > 0 && std::isfinite(config.rope_theta),

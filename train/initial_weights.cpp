@@ -3,8 +3,10 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "data/file_descriptor.h"
+#include "data/sha256.h"
 #include "data/user_block.h"
 #include "formats/safetensors.h"
+#include "optim/finite.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
 
@@ -56,16 +58,31 @@ bool is_checkpoint_file(const std::string& path) {
 
 }  // namespace
 
-void load_initial_weights(Transformer& model, const LoadedConfig& loaded, const std::string& init) {
+std::string load_initial_weights(Transformer& model, const LoadedConfig& loaded, const TokenFile& data,
+                                 const std::string& init) {
   if (init.empty()) {
-    return;
+    return "";
   }
+  std::string path = init;
   if (std::filesystem::is_directory(init) || is_checkpoint_file(init)) {
-    load_weights_of_run(model, loaded, open_checkpoint(init));
+    const Checkpoint checkpoint = open_checkpoint(init);
+    load_weights_of_run(model, loaded, checkpoint);
+    if (checkpoint.text("tokenizer_sha256") != data.tokenizer_sha256) {
+      log_warning("{} was trained with another tokenizer than {}: its ids mean other text", checkpoint.path(),
+                  data.path);
+    }
+    path = checkpoint.path();
   } else {
     load_into(model.parameters(), init);
   }
-  log_info("weights start from {}", init);
+  if (const std::optional<NonFinite> weight = first_non_finite_weight(model.parameters())) {
+    fail_input({.where = path,
+                .what = fmt::format("{} holds a value that is not finite", weight->tensor),
+                .found = fmt::format("{} at element {}", weight->value, weight->index),
+                .expected = "finite weights"});
+  }
+  log_info("weights start from {}", path);
+  return fmt::format("{} (sha256 {})", path, sha256_of_file(path));
 }
 
 }  // namespace minillm

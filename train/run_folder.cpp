@@ -47,6 +47,9 @@ bool holds_only_a_start(const std::string& folder) {
 }
 
 [[noreturn]] void fail_with(const std::string& folder, const std::error_code& error) {
+  if (is_disk_full(error.value())) {
+    fail_disk(folder, error.value(), "");
+  }
   fail_input({.where = folder,
               .what = "the run's folder cannot be made: " + error.message(),
               .hint = "choose another with --out"});

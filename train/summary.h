@@ -22,6 +22,7 @@ struct Summary {
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();  ///< median over steps
   int64_t peak_memory_bytes = 0;
   double seconds = 0;
+  std::string init;  ///< what the weights started from and its SHA-256; "" = the seed
   std::string version;
   std::string commit;
   std::string numerics;  ///< hash of compiler, flags, oneDNN and instruction set

@@ -115,7 +115,7 @@ class Resume(support.Case):
         for step in self.checkpoints(run):
             self.checkpoint(run, step).write_bytes(self.checkpoint(run, step).read_bytes()[:-1000])
         before = self.lines(run), self.path(run, "checkpoints", "best.h5").read_bytes()
-        self.assertIn("every checkpoint of the run's steps is damaged", self.refused("train", "--resume", run))
+        self.assertIn("no checkpoint of the run's steps can be read", self.refused("train", "--resume", run))
         self.assertEqual((self.lines(run), self.path(run, "checkpoints", "best.h5").read_bytes()), before)
         self.run_program("train", self.config("other"), "--out", "other", "--init", "run/checkpoints/best.h5")
 

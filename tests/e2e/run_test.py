@@ -256,7 +256,7 @@ class Failures(support.Case):
             self.assertRegex(message, r"step \d+: .* model\.\S+ not finite")
             self.assertEqual(self.digest("run"), before, "the last finite state is what was there")
         self.assertTrue(before["finite"])
-        self.run_program("train", "--resume", "run")
+        self.run_program("train", "--resume", "run", "optim.lr=0.01")  # the run's config has the rate that failed
         self.assert_same_run("run", expected)
         for every in (0, 1):
             self.train(f"start{every}", status=1, optim__lr=1e300, optim__warmup_steps=0, train__checkpoint_every=every)
