@@ -89,6 +89,9 @@ RunEnd resume_run(const ResumeRequest& request) {
   }
   const FileDescriptor lock = lock_run_folder(request.folder);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(request.folder);
+  if (checkpoint) {
+    checkpoint->check_can_go_on();
+  }
   const std::string file = config_path(request.folder);
   const auto parse = [&](const std::vector<std::string>& overrides) {
     return checkpoint ? parse_config(checkpoint->config(), file, overrides) : load_config(file, overrides);
