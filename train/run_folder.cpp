@@ -54,7 +54,7 @@ bool holds_only_a_start(const std::string& folder) {
 
 }  // namespace
 
-std::string create_run_folder(const std::string& given, bool force) {
+std::string create_run_folder(const std::string& given, bool force, bool may_resume) {
   const std::string folder = without_slash(given);
   check(!folder.empty(), "a run needs a folder; run.out is empty");
   std::error_code error;
@@ -66,9 +66,9 @@ std::string create_run_folder(const std::string& given, bool force) {
     if (!force) {
       fail_input({.where = folder,
                   .what = "the run exists already",
-                  .hint = fmt::format("go on with --resume {}, choose another folder with --out, or move this one to "
-                                      "{} with --force",
-                                      folder, free_old_name(folder))});
+                  .hint = fmt::format("{}choose another folder with --out, or move this one to {} with --force",
+                                      may_resume ? fmt::format("go on with --resume {}, ", folder) : "",
+                                      free_old_name(folder))});
     }
     const FileDescriptor lock = lock_run_folder(folder);  // a run that is under way would go on in both
     moved_to = free_old_name(folder);

@@ -11,8 +11,8 @@ namespace minillm {
 /// Makes the folder with its checkpoints/ inside. An existing run is never overwritten: an input Error that names
 /// --resume, --out and --force, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken). A
 /// folder that is empty, or holds only what a start killed before it wrote its config leaves, is free. Returns where
-/// the old run was moved, or "".
-std::string create_run_folder(const std::string& folder, bool force);
+/// the old run was moved, or "". `may_resume`: whether the command that asks has a --resume to name.
+std::string create_run_folder(const std::string& folder, bool force, bool may_resume = true);
 
 /// Keeps other processes from training in the folder, until the descriptor is closed or the process is gone, however it
 /// ends. Throws an input Error when one does already.
