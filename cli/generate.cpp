@@ -61,8 +61,8 @@ int run(const Arguments& arguments) {
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
   if (run.tokenizer == nullptr) {
     fail_input({.where = run.checkpoint,
-                .what = "was trained on imported tokens: there is no tokenizer for text",
-                .hint = "prepare the text with minillm prepare to get one"});
+                .what = "has no tokenizer for text: its tokens or its weights were imported",
+                .hint = "a run on text of minillm prepare has one"});
   }
   std::vector<int32_t> prompt = {run.tokenizer->bos_id()};
   run.tokenizer->encode(arguments.text("prompt"), prompt);

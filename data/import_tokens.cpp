@@ -121,10 +121,11 @@ class TokenSource {
   /// Raw tokens have no mark, but files with a long one of their own are no tokens.
   void reject_other_formats(std::string_view start, uint64_t bytes) const {
     const std::string kind = guess_file_kind(std::string(start.substr(0, UserBlock::size)), bytes);
-    if (kind == "a minillm file" || kind == "plain HDF5" || kind == "a NumPy array") {
+    if (kind == "a minillm file" || kind == "plain HDF5" || kind == "a NumPy array" || kind.ends_with(llmc_kinds)) {
       fail_input({.where = path_,
                   .what = "is not a raw token file: looks like " + kind,
-                  .expected = "little-endian integers and nothing else, or llm.c's header before them"});
+                  .expected = "little-endian integers and nothing else, or llm.c's header before them",
+                  .hint = kind == llmc_model_kind ? "minillm import makes a run of it" : ""});
     }
   }
 

@@ -89,6 +89,27 @@ bool looks_like_safetensors(const std::string& bytes, uint64_t file_bytes) {
   return header >= 2 && header <= file_bytes - 8;
 }
 
+/// The binary files of llm.c begin with an int32 that looks like a date; "" for any other start.
+std::string_view llmc_kind(const std::string& bytes) {
+  struct Known {
+    int32_t magic;
+    std::string_view kind;
+  };
+  static constexpr Known known[] = {
+      {20240326, llmc_model_kind},  {20240327, "a debug state of llm.c"},     {20240328, "a tokenizer of llm.c"},
+      {20240520, llmc_tokens_kind}, {20240522, "an evaluation set of llm.c"}, {20240527, "an optimizer state of llm.c"},
+      {20240801, llmc_tokens_kind}, {20240803, "a Llama 3 model of llm.c"},
+  };
+  int32_t first = 0;
+  std::memcpy(&first, bytes.data(), std::min(bytes.size(), sizeof first));
+  for (const Known& entry : known) {
+    if (entry.magic == first) {
+      return entry.kind;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string to_text(const UserBlock& block) {
@@ -125,6 +146,9 @@ std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes)
     if (std::string_view(first_bytes).substr(0, entry.start.size()) == entry.start) {
       return entry.kind;
     }
+  }
+  if (const std::string_view kind = llmc_kind(first_bytes); !kind.empty()) {
+    return std::string(kind);
   }
   if (looks_like_safetensors(first_bytes, file_bytes)) {
     return "safetensors";

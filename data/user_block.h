@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace minillm {
 
@@ -46,7 +47,11 @@ std::string hash_behind_user_block(int descriptor, const std::string& path);
 UserBlock check_user_block(const FileDescriptor& file, const std::string& path, const H5Format& format);
 
 /// What a file seems to be, from its first bytes: "a minillm file", "text", "safetensors", "plain HDF5", "PDF", ...;
-/// "unknown binary data" when it is none of these.
+/// "unknown binary data" when it is none of these. The files of llm.c end in llmc_kinds.
 std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes);
+
+inline constexpr std::string_view llmc_kinds = " of llm.c";
+inline constexpr std::string_view llmc_model_kind = "a GPT-2 model of llm.c";
+inline constexpr std::string_view llmc_tokens_kind = "a token file of llm.c";
 
 }  // namespace minillm

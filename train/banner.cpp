@@ -37,6 +37,12 @@ int64_t peak_memory_bytes() {
   return kilobytes.empty() ? 0 : std::stoll(kilobytes) * 1024;
 }
 
+std::string text_or_unknown(double value) {
+  return std::isnan(value) ? "unknown" : fmt::format("{:.4f}", value);
+}
+
+}  // namespace
+
 std::string parameter_table(const Transformer& model) {
   const Ledger ledger = make_ledger(model);
   Table table({"part", "parameters", "share"});
@@ -47,12 +53,6 @@ std::string parameter_table(const Transformer& model) {
   table.add_row({"all", thousands(ledger.parameters), "100 %"});
   return table.text();
 }
-
-std::string text_or_unknown(double value) {
-  return std::isnan(value) ? "unknown" : fmt::format("{:.4f}", value);
-}
-
-}  // namespace
 
 void log_banner(const Config& config, const TokenFile& data, const Transformer& model, const AdamW& optimizer) {
   const std::string onednn = onednn_version().empty() ? "without oneDNN" : "oneDNN " + onednn_version();
@@ -72,7 +72,7 @@ void log_banner(const Config& config, const TokenFile& data, const Transformer& 
            text_or_unknown(data.unigram_loss.value_or(std::nan(""))));
 }
 
-void log_end(const Config& config, const Summary& summary, std::string_view reason) {
+void log_end(const Config& config, const TokenFile& data, const Summary& summary, std::string_view reason) {
   const Metrics metrics = read_metrics(metrics_path(config.run.out));
   Series training{.name = "train", .x = {}, .y = {}};
   Series validation{.name = "val", .x = {}, .y = {}};
@@ -91,7 +91,8 @@ void log_end(const Config& config, const Summary& summary, std::string_view reas
            text_or_unknown(summary.final_val_loss), text_or_unknown(summary.best_val_loss),
            summary.diverged ? ", diverged" : "", summary.stalled ? ", stalled at the unigram loss" : "");
   const bool complete = summary.steps >= config.train.steps;
-  log_info("in {}; next: minillm {} {}", config.run.out, complete ? "generate" : "train --resume", config.run.out);
+  const std::string_view use = data.tokenizer.empty() ? "eval" : "generate";
+  log_info("in {}; next: minillm {} {}", config.run.out, complete ? use : "train --resume", config.run.out);
 }
 
 void complete_summary(Summary& summary) {

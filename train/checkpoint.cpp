@@ -255,12 +255,16 @@ void Checkpoint::load_weights(const ParameterStore& store) const {
   }
 }
 
-void Checkpoint::load_optimizer(const ParameterStore& store, AdamW& optimizer) const {
+void Checkpoint::check_can_go_on() const {
   if (!has_optimizer()) {
     fail_input({.where = path(),
                 .what = "holds weights only, so a run cannot go on from it",
                 .hint = "start a new run from them with --init"});
   }
+}
+
+void Checkpoint::load_optimizer(const ParameterStore& store, AdamW& optimizer) const {
+  check_can_go_on();
   const std::pair<std::string, Tensor> moments[] = {{"/optimizer/m", optimizer.m()}, {"/optimizer/v", optimizer.v()}};
   for (const auto& [group, flat] : moments) {
     check_names_and_shapes(store, group);

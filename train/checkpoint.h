@@ -77,6 +77,9 @@ class Checkpoint {
   std::string tokenizer() const;
   bool has_optimizer() const;
 
+  /// Throws an input Error when the file holds weights only, as that of an imported model does.
+  void check_can_go_on() const;
+
   /// Fills the store's weights. Names and shapes must be the file's, else an input Error lists what differs, a line
   /// each, and nothing is changed. float32 and float64 are converted into each other.
   void load_weights(const ParameterStore& store) const;

@@ -67,7 +67,8 @@ std::string load_initial_weights(Transformer& model, const LoadedConfig& loaded,
   if (std::filesystem::is_directory(init) || is_checkpoint_file(init)) {
     const Checkpoint checkpoint = open_checkpoint(init);
     load_weights_of_run(model, loaded, checkpoint);
-    if (checkpoint.text("tokenizer_sha256") != data.tokenizer_sha256) {
+    const std::string tokenizer = checkpoint.tokenizer();
+    if ((tokenizer.empty() ? "" : sha256_hex(tokenizer)) != data.tokenizer_sha256) {
       log_warning("{} was trained with another tokenizer than {}: its ids mean other text", checkpoint.path(),
                   data.path);
     }

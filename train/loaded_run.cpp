@@ -6,6 +6,31 @@
 
 namespace minillm {
 
+namespace {
+
+/// Ids mean the same when one tokenizer made them; where there is none, as far as can be told.
+void check_fits(const LoadedRun& run, const TokenFile& data) {
+  if (run.tokenizer_sha256 != data.tokenizer_sha256) {
+    const auto name = [](const std::string& sha256) { return sha256.empty() ? std::string("none") : sha256; };
+    const std::string from_text =
+        "minillm prepare TEXT --tokenizer " + run.config.data.path + " makes ids that fit this model";
+    const std::string from_ids = "the model knows imported ids: minillm import-tokens makes a data file of them";
+    fail_input({.where = data.path,
+                .what = "was made with another tokenizer than " + run.checkpoint,
+                .found = "SHA-256 " + name(data.tokenizer_sha256),
+                .expected = name(run.tokenizer_sha256),
+                .hint = run.tokenizer != nullptr ? from_text : from_ids});
+  }
+  if (data.vocab_size > run.config.model.vocab_size) {
+    fail_input({.where = data.path,
+                .what = "has a larger vocabulary than the model of " + run.checkpoint,
+                .found = std::to_string(data.vocab_size),
+                .expected = fmt::format("at most {}", run.config.model.vocab_size)});
+  }
+}
+
+}  // namespace
+
 LoadedRun load_run(const std::string& run, const std::string& which) {
   const Checkpoint checkpoint = open_checkpoint(run, which);
   LoadedRun loaded;
@@ -25,16 +50,16 @@ LoadedRun load_run(const std::string& run, const std::string& which) {
   return loaded;
 }
 
-void check_same_tokenizer(const LoadedRun& run, const TokenFile& data) {
-  if (run.tokenizer_sha256 == data.tokenizer_sha256) {
-    return;
+TokenFile open_data_for(const LoadedRun& run, const std::string& path) {
+  const std::string& file = path.empty() ? run.config.data.path : path;
+  if (file.empty()) {
+    fail_input({.where = run.checkpoint,
+                .what = "was imported: the run has no data of its own",
+                .hint = "name a file of minillm import-tokens with --data"});
   }
-  const auto name = [](const std::string& sha256) { return sha256.empty() ? std::string("none") : sha256; };
-  fail_input({.where = data.path,
-              .what = "was made with another tokenizer than " + run.checkpoint,
-              .found = "SHA-256 " + name(data.tokenizer_sha256),
-              .expected = name(run.tokenizer_sha256),
-              .hint = "minillm prepare TEXT --tokenizer " + run.config.data.path + " makes ids that fit this model"});
+  TokenFile data = open_data(file);
+  check_fits(run, data);
+  return data;
 }
 
 }  // namespace minillm

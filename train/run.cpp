@@ -108,7 +108,9 @@ RunEnd resume_run(const ResumeRequest& request) {
   }
   const FileDescriptor lock = lock_run_folder(request.folder);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(request.folder);
-  if (!checkpoint) {
+  if (checkpoint) {
+    checkpoint->check_can_go_on();
+  } else {
     check_may_start_again(request.folder);
   }
   // config.toml holds the settings of the last session, which a kill may have ended before its first checkpoint.

@@ -55,17 +55,17 @@ bool holds_only_a_start(const std::string& folder) {
               .hint = "choose another with --out"});
 }
 
-[[noreturn]] void fail_exists(const std::string& folder) {
-  fail_input({.where = folder,
-              .what = "the run exists already",
-              .hint = fmt::format("go on with --resume {}, choose another folder with --out, or move this one to {} "
-                                  "with --force",
-                                  folder, free_old_name(folder))});
+[[noreturn]] void fail_exists(const std::string& folder, bool may_resume) {
+  fail_input(
+      {.where = folder,
+       .what = "the run exists already",
+       .hint = fmt::format("{}choose another folder with --out, or move this one to {} with --force",
+                           may_resume ? fmt::format("go on with --resume {}, ", folder) : "", free_old_name(folder))});
 }
 
 }  // namespace
 
-OwnedFolder create_run_folder(const std::string& given, bool force) {
+OwnedFolder create_run_folder(const std::string& given, bool force, bool may_resume) {
   const std::string folder = without_slash(given);
   check(!folder.empty(), "a run needs a folder; run.out is empty");
   std::error_code error;
@@ -75,7 +75,7 @@ OwnedFolder create_run_folder(const std::string& given, bool force) {
   OwnedFolder owned;
   if (fs::is_directory(folder, error) && !holds_only_a_start(folder)) {
     if (!force) {
-      fail_exists(folder);
+      fail_exists(folder, may_resume);
     }
     const FileDescriptor lock = lock_run_folder(folder);  // a run that is under way would go on in both
     owned.moved_to = free_old_name(folder);
@@ -90,7 +90,7 @@ OwnedFolder create_run_folder(const std::string& given, bool force) {
   }
   owned.lock = lock_run_folder(folder);
   if (!holds_only_a_start(folder)) {  // between the look and the lock another process began and ended
-    fail_exists(folder);
+    fail_exists(folder, may_resume);
   }
   fs::remove(checkpoints_path(folder) + "/step_000000.h5", error);  // a killed start's, with other weights
   if (error) {

@@ -262,7 +262,7 @@ RunEnd RunLoop::finish(const Ending& ending) {
   summary.seconds = seconds_before_ + seconds_of_session();
   complete_summary(summary);
   write_summary(summary_path(folder), summary);
-  log_end(config(), summary, ending.reason);
+  log_end(config(), data_, summary, ending.reason);
   return ending.end;
 }
 

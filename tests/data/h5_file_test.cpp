@@ -173,6 +173,10 @@ TEST_CASE("foreign files are named for what they are") {
   CHECK_CONTAINS(refused_as(read_file(folder / "a.h5").substr(512)), "looks like plain HDF5");
   CHECK_CONTAINS(refused_as(std::string("\x02\0\0\0\0\0\0\0{}", 10)), "looks like safetensors");
   CHECK_CONTAINS(refused_as(std::string("PK\x03\x04\0\0", 6)), "looks like a zip archive");
+  const auto begins = [](int32_t number) { return std::string(reinterpret_cast<const char*>(&number), 4); };
+  CHECK_CONTAINS(refused_as(begins(20240326) + "x"), "looks like a GPT-2 model of llm.c");
+  CHECK_CONTAINS(refused_as(begins(20240520)), "looks like a token file of llm.c");
+  CHECK_CONTAINS(refused_as(begins(20240325)), "looks like unknown binary data");
   CHECK_CONTAINS(refused_as(std::string("\x01\0\x02\0\x03", 5)), "looks like unknown binary data");
   CHECK_CONTAINS(refusal(folder / "a.h5", {"minillm-tokens", 1, ""}),
                  "a.h5 is a minillm-test file, a minillm-tokens file is needed");

@@ -185,6 +185,11 @@ TEST_CASE("raw files that cannot be right are refused") {
   CHECK_CONTAINS(refused("ab", 0), "--vocab");
   CHECK_CONTAINS(refused("minillm-file\nx", 65536), "is not a raw token file: looks like a minillm file");
   CHECK_CONTAINS(refused("\x93NUMPY\x01\x01", 65536), "looks like a NumPy array");
+  const int32_t magic = 20240326;
+  CHECK_CONTAINS(
+      refused(std::string(reinterpret_cast<const char*>(&magic), 4) + "abcd", 65536),
+      "looks like a GPT-2 model of llm.c; expected little-endian integers and nothing else, or llm.c's header "
+      "before them; minillm import makes a run of it");
   write_file(folder / "train.bin", "abcd");
   ImportOptions onto_itself = import_options(folder, 65536);
   onto_itself.out = onto_itself.file;

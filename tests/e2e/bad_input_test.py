@@ -8,7 +8,7 @@ import shlex
 import cli_support
 from cli_support import SMALL, Row, as_somebody, limit_file_size, little_endian, story
 
-COMMANDS = ("prepare", "import-tokens", "train", "check", "eval", "generate", "gradcheck")
+COMMANDS = ("prepare", "import-tokens", "import", "train", "check", "eval", "generate", "gradcheck")
 
 
 class CommandLine(cli_support.Case):

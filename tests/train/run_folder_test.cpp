@@ -40,6 +40,11 @@ TEST_CASE("an existing run is refused, and moved aside only by force") {
   CHECK(refusal(run + "/") == run + ": the run exists already; go on with --resume " + run +
                                   ", choose another folder with --out, or move this one to " + run +
                                   ".old with --force");
+  CHECK_THROWS_WITH_AS(create_run_folder(run, false, false),
+                       (run + ": the run exists already; choose another folder with --out, or move this one to " + run +
+                        ".old with --force")
+                           .c_str(),
+                       Error);
   CHECK(read_file(run + "/config.toml") == "first");
   CHECK(create_run_folder(run + "/", true).moved_to == run + ".old");
   CHECK(read_file(run + ".old/config.toml") == "first");
