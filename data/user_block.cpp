@@ -164,7 +164,7 @@ UserBlock check_user_block(const std::string& path, const H5Format& format) {
   if (actual > block.file_bytes) {
     refuse(fmt::format("{} was damaged: it has {} bytes, {} were written", path, actual, block.file_bytes), format);
   }
-  if (!parse_rest(text, block)) {
+  if (!parse_rest(text, block) || block.version < 1) {
     refuse(fmt::format("{} was damaged: its header cannot be read", path), format);
   }
   if (block.format != format.name) {
