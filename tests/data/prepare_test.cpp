@@ -6,7 +6,8 @@
 #include "data/sha256.h"
 #include "data/token_file.h"
 #include "data/tokenizer.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <sys/resource.h>
 
@@ -33,7 +34,7 @@ std::string story(size_t bytes, uint64_t seed = 1) {
   return text;
 }
 
-PrepareOptions options_for(const Folder& folder, int64_t vocab_size = 300) {
+PrepareOptions options_for(const TemporaryFolder& folder, int64_t vocab_size = 300) {
   PrepareOptions options;
   options.inputs = {folder / "in.txt"};
   options.out = folder / "data.h5";
@@ -76,7 +77,7 @@ std::string utf16(const std::string& ascii) {
 }  // namespace
 
 TEST_CASE("a text becomes a data file that holds all of it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = story(50000);
   write_file(folder / "in.txt", text);
   const PrepareSummary summary = prepare(options_for(folder));
@@ -101,7 +102,7 @@ TEST_CASE("a text becomes a data file that holds all of it") {
 }
 
 TEST_CASE("unigram loss is that of add-1/2 smoothed training counts on val") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(20000));
   prepare(options_for(folder, 280));
   const TokenFile file = TokenFile::open(folder / "data.h5");
@@ -117,7 +118,7 @@ TEST_CASE("unigram loss is that of add-1/2 smoothed training counts on val") {
 }
 
 TEST_CASE("the same file for any number of threads") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(700000));
   PrepareOptions options = options_for(folder);
   set_num_threads(1);
@@ -129,7 +130,7 @@ TEST_CASE("the same file for any number of threads") {
 }
 
 TEST_CASE("carriage returns, marks, NUL and bad bytes stay and are reported (T05, T10, T21, T22)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text = "\xef\xbb\xbf" + story(20000);
   for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 2)) {
     text.replace(at, 1, "\r\n");
@@ -150,7 +151,7 @@ TEST_CASE("carriage returns, marks, NUL and bad bytes stay and are reported (T05
 }
 
 TEST_CASE("a folder is its files by name; SOURCE is provenance") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "in");
   write_file(folder / "in/b.txt", story(6000, 2));
   write_file(folder / "in/a.txt", "first " + story(6000, 3));
@@ -172,7 +173,7 @@ TEST_CASE("a folder is its files by name; SOURCE is provenance") {
 }
 
 TEST_CASE("a separator line parts documents and belongs to none") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text;
   std::string kept;
   for (uint64_t i = 0; i < 40; ++i) {
@@ -193,7 +194,7 @@ TEST_CASE("a separator line parts documents and belongs to none") {
 }
 
 TEST_CASE("blocks of any size give the same documents") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text = "== doc\n" + std::string(500, 'x') + " tail\n--\n\n--\nlast line without end";
   write_file(folder / "a.txt", text);
   write_file(folder / "b.txt", "--\nother\n--\n");
@@ -219,7 +220,7 @@ TEST_CASE("blocks of any size give the same documents") {
 }
 
 TEST_CASE("the split: no document part on both sides, whatever the shuffle (D08)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 100; ++i) {
     text += fmt::format("marker{:03}x some words follow here\n", i);
@@ -250,7 +251,7 @@ TEST_CASE("the split: no document part on both sides, whatever the shuffle (D08)
 }
 
 TEST_CASE("texts without line ends are cut between characters, and say so") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string line;
   for (int i = 0; i < 4000; ++i) {
     line += "模型😀";
@@ -267,7 +268,7 @@ TEST_CASE("texts without line ends are cut between characters, and say so") {
 }
 
 TEST_CASE("a split that is far from the share asked for is noted") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text = "a short line of text\n";
   for (int i = 0; i < 4000; ++i) {
     text += "some words and no line end ";
@@ -280,7 +281,7 @@ TEST_CASE("a split that is far from the share asked for is noted") {
 }
 
 TEST_CASE("each kind of useless input has its own message (T03, T11)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   PrepareOptions options = options_for(folder);
   CHECK_CONTAINS(refusal(options), "in.txt: cannot be opened: No such file or directory");
   write_file(folder / "in.txt", "");
@@ -314,7 +315,7 @@ TEST_CASE("each kind of useless input has its own message (T03, T11)") {
 }
 
 TEST_CASE("wrong options are refused before any work") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(5000));
   PrepareOptions options = options_for(folder);
   options.val_share = 1;
@@ -334,7 +335,7 @@ TEST_CASE("wrong options are refused before any work") {
 }
 
 TEST_CASE("without a validation share everything is for training") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(5000));
   PrepareOptions options = options_for(folder, 270);
   options.val_share = 0;
@@ -346,7 +347,7 @@ TEST_CASE("without a validation share everything is for training") {
 }
 
 TEST_CASE("a tokenizer is reused from its model or from a data file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(20000));
   prepare(options_for(folder));
   const TokenFile first = TokenFile::open(folder / "data.h5");
@@ -368,7 +369,7 @@ TEST_CASE("a tokenizer is reused from its model or from a data file") {
 }
 
 TEST_CASE("a large text is sampled for the tokenizer, always the same way") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(600000));
   PrepareOptions options = options_for(folder);
   options.sample_bytes = 200000;
@@ -382,7 +383,7 @@ TEST_CASE("a large text is sampled for the tokenizer, always the same way") {
 }
 
 TEST_CASE("a disk that fills keeps the older data file (D10)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(20000));
   prepare(options_for(folder));
   const std::string before = read_file(folder / "data.h5");
@@ -404,7 +405,7 @@ TEST_CASE("a disk that fills keeps the older data file (D10)") {
 }
 
 TEST_CASE("a cut data file says how much is there and what to do (D09)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(20000));
   prepare(options_for(folder));
   const std::string bytes = read_file(folder / "data.h5");

@@ -1,13 +1,14 @@
 #include "train/config_file.h"
 
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
 using namespace minillm;
+using namespace minillm::test;
 
 namespace {
 
