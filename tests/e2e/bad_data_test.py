@@ -165,7 +165,8 @@ class Data(cli_support.InputCase):
         shutil.copytree(self.given / "run", self.folder / "run")
         for path in (self.folder / "run" / "checkpoints").glob("step_*.h5"):
             path.unlink()
-        self.assertRegex(self.refused("eval", "run"), r"no valid checkpoint.*the checkpoints best; try --checkpoint best")
+        self.assertRegex(self.refused("eval", "run"),
+                         r"no valid checkpoint.*the checkpoints best; try --checkpoint best")
         self.run_program("eval", "run", "--checkpoint", "best")
 
     def test_cut_checkpoints(self):

@@ -251,8 +251,8 @@ class Corpora(cli_support.InputCase):
             Row("prepare in.txt --out d.h5 --val 1", (r"--val: .*found 1; expected 0 <= share < 1",),
                 files={"in.txt": "a"}),
             Row("prepare in.txt --out d.h5 --tokenizer in.txt",
-                (r"in\.txt: is not a SentencePiece model; found text; expected a \.model file of SentencePiece, or a data "
-                 r"file of minillm prepare$",), files={"in.txt": story(9)}),
+                (r"in\.txt: is not a SentencePiece model; found text; expected a \.model file of SentencePiece, or a "
+                 r"data file of minillm prepare$",), files={"in.txt": story(9)}),
             Row(["prepare", "in.txt", "--out", "d.h5", "--separator", "a\nb"],
                 (r"--separator: .*cannot hold a line end; found a\\x0ab; expected one line",), files={"in.txt": "abc"}),
         ])

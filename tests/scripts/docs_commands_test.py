@@ -183,8 +183,8 @@ class DocsCommands(unittest.TestCase):
     def test_faults_in_comments_are_found(self):
         quotes = '"' * 3
         for name, text in (("a.h", "int a;  // see docs/nothing.md"), ("a.cpp", "/// core/nothing.h:\n"),
-                           ("a.toml", "a = 1  # as in configs/nothing.toml"), ("a.py", quotes + "Of scripts/nothing." + quotes),
-                           ("scripts/a", "run  # docs/nothing.md")):
+                           ("a.toml", "a = 1  # as in configs/nothing.toml"), ("scripts/a", "run  # docs/nothing.md"),
+                           ("a.py", quotes + "Of scripts/nothing." + quotes)):
             self.assertEqual(len(missing_in_comments(name, text)), 1, text)
         for name, text in (("a.cpp", 'f("docs/nothing.md // docs/nothing.md");  // docs/formats.md'),
                            ("a.py", "f('docs/nothing.md')"), ("a.sh", "${a#docs/nothing.md}")):
