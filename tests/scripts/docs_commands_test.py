@@ -134,6 +134,29 @@ def missing_in_comments(name, text):
             if not (ROOT / path).exists()]
 
 
+def places_of(text):
+    """(line number, source, its line, name) of every place that a recorded session shows: the function of a frame, what
+    it calls in the frame above it, the op that a line of a dumped tape was called for. The name stands in that line."""
+    called = None
+    for number, line in enumerate(text.splitlines(), 1):
+        frame = re.match(r"#(\d+) .*?([\w~]+)(?:<.*>)? (?:\(.*\) )?\.\.\. at \S*?([a-z]\S*):(\d+)$", line)
+        node = re.match(r" +\d+  (\w+) .* \S*?([a-z]\S*):(\d+)$", line)
+        if frame:
+            yield number, frame.group(3), int(frame.group(4)), frame.group(2) if frame.group(1) == "0" else called
+            called = frame.group(2)
+        elif node:
+            yield number, node.group(2), int(node.group(3)), node.group(1)
+
+
+def stale_places(page, text):
+    found = []
+    for number, path, at, name in places_of(text):
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        if not (at <= len(lines) and re.search(rf"\b{name}(?:<\w+>)?\(", lines[at - 1])):
+            found.append(f"{page}:{number}: {path}:{at} does not say {name}(; record the session again")
+    return found
+
+
 class DocsCommands(unittest.TestCase):
     def setUp(self):
         self.program = Program(PROGRAM)
@@ -167,6 +190,15 @@ class DocsCommands(unittest.TestCase):
             text = (ROOT / name).read_text(encoding="utf-8")
             told = {words[0] for _, kind, words in commands_of(text) if kind == "minillm" and words}
             self.assertEqual(set(self.program.options) - told, set(), name)
+
+    def test_lines_of_a_recorded_session(self):
+        text = (ROOT / "docs" / "step_through.md").read_text(encoding="utf-8")
+        places = list(places_of(text))
+        self.assertEqual(len(places), len(re.findall(r"\w\.cpp:\d", text)), "every place is looked up")
+        self.assertEqual(stale_places("docs/step_through.md", text), [])
+        for _, path, at, _ in places:
+            for moved in (at - 1, at + 1):
+                self.assertNotEqual(stale_places("page", text.replace(f"{path}:{at}", f"{path}:{moved}")), [], path)
 
     def test_files_named_in_comments(self):
         counted = 0
