@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <fstream>
 #include <thread>
 
 using namespace minillm;
@@ -150,11 +151,15 @@ TEST_CASE("one flipped bit anywhere is found") {
   const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   const std::string bytes = read_file(folder / "a.h5");
+  write_file(folder / "bad.h5", bytes);
+  std::fstream file(folder / "bad.h5", std::ios::binary | std::ios::in | std::ios::out);
+  const auto put = [&](size_t at, char byte) { file.seekp(static_cast<std::streamoff>(at)).put(byte).flush(); };
   const auto message_with = [&](size_t at, size_t bit) {
-    std::string damaged = bytes;
-    damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-    write_file(folder / "bad.h5", damaged);
-    return refusal(folder / "bad.h5");
+    put(at, static_cast<char>(bytes[at] ^ (1 << bit)));
+    const std::string message = refusal(folder / "bad.h5");
+    put(at, bytes[at]);
+    REQUIRE(file.good());
+    return message;
   };
   for (size_t bit = 0; bit < 8 * 512; ++bit) {
     CAPTURE(bit);
