@@ -188,7 +188,7 @@ UserBlock check_user_block(const FileDescriptor& file, const std::string& path, 
   if (actual > block.file_bytes) {
     refuse(fmt::format("{} was damaged: it has {} bytes, {} were written", path, actual, block.file_bytes), format);
   }
-  if (!parse_rest(text, block)) {
+  if (!parse_rest(text, block) || block.version < 1) {
     refuse(fmt::format("{} was damaged: its header cannot be read", path), format);
   }
   if (block.format != format.name) {

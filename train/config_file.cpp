@@ -262,8 +262,7 @@ class Loader {
       add({.where = where,
            .what = fmt::format("{}: wrong type", name),
            .found = value_of(node).description,
-           .expected = fmt::format("a table, [{}]", name),
-           .hint = name == "run" && node.is_array() ? "[[run]] belongs to a suite: minillm experiment" : ""});
+           .expected = fmt::format("a table, [{}]", name)});
     } else if (table != nullptr) {
       const std::string likely = nearest(name, sections);
       add({.where = where,

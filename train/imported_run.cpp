@@ -21,12 +21,12 @@ namespace {
 
 /// The config of a run in `request.out`: what the file fixes, defaults for the rest.
 LoadedConfig config_of(const ForeignModel& model, const ImportRequest& request) {
-  LoadedConfig loaded = parse_config("", request.file, {"run.out=" + toml_quoted(request.out)});
-  Config& config = loaded.config;
-  std::string& name = config.run.name;  // the file's, which may hold bytes that a config must not
-  name = valid_utf8(name);
-  std::replace_if(
+  std::string name = valid_utf8(std::filesystem::path(request.file).stem().string());
+  std::replace_if(  // a file's name may hold bytes that a run's must not
       name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
+  LoadedConfig loaded =
+      parse_config("", request.file, {"run.name=" + toml_quoted(name), "run.out=" + toml_quoted(request.out)});
+  Config& config = loaded.config;
   config.model = model.config;
   for (const ConfigChange& fixed : diff(Config{}, config)) {
     if (fixed.key.starts_with("model.")) {

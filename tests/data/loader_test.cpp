@@ -3,7 +3,8 @@
 #include "core/rng.h"
 #include "data/synthetic.h"
 #include "data/tokenizer.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <cmath>
 #include <map>

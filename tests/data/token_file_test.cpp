@@ -3,7 +3,8 @@
 #include "data/import_tokens.h"
 #include "data/prepare.h"
 #include "data/sha256.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <cmath>
 #include <cstring>
@@ -25,7 +26,7 @@ std::string little_endian(const std::vector<uint32_t>& values, size_t width) {
 
 /// A data file made by hand, so that it can be wrong in one place.
 template <class Body>
-std::string hand_made(const Folder& folder, int64_t vocab_size, Body body) {
+std::string hand_made(const TemporaryFolder& folder, int64_t vocab_size, Body body) {
   const std::string path = folder / "data.h5";
   H5Writer writer(path, token_format());
   writer.set_attribute("/", "vocab_size", vocab_size);
@@ -44,7 +45,7 @@ std::string refusal(const std::string& path) {
   return message_of(Fault::input, [&] { TokenFile::open(path); });
 }
 
-ImportOptions import_options(const Folder& folder, int64_t vocab_size) {
+ImportOptions import_options(const TemporaryFolder& folder, int64_t vocab_size) {
   ImportOptions options;
   options.file = folder / "train.bin";
   options.out = folder / "data.h5";
@@ -55,7 +56,7 @@ ImportOptions import_options(const Folder& folder, int64_t vocab_size) {
 }  // namespace
 
 TEST_CASE("ids outside the vocabulary are found at load with position and value (D04)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<uint16_t> ids(5000, 7);
   ids[1234] = 999;
   const auto with_val = [&](H5Writer& writer) {
@@ -76,7 +77,7 @@ TEST_CASE("ids outside the vocabulary are found at load with position and value 
 }
 
 TEST_CASE("unexpected types and shapes inside a data file are named (D11)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<uint16_t> ids = {1, 2, 3, 4};
   const auto file = [&](auto write_train) {
     return hand_made(folder, 512, [&](H5Writer& writer) {
@@ -99,7 +100,7 @@ TEST_CASE("unexpected types and shapes inside a data file are named (D11)") {
 }
 
 TEST_CASE("nanoGPT's raw files are imported") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < 1000; ++i) {
     ids.push_back(i % 300);
@@ -122,7 +123,7 @@ TEST_CASE("nanoGPT's raw files are imported") {
 }
 
 TEST_CASE("large ids stay what they are, or are refused (D05)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<uint32_t> ids = {65535, 65536, 70000, 1};
   write_file(folder / "train.bin", little_endian(ids, 4));
   ImportOptions options = import_options(folder, 70001);
@@ -147,7 +148,7 @@ TEST_CASE("large ids stay what they are, or are refused (D05)") {
 }
 
 TEST_CASE("llm.c's header is read and checked") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto with_header = [&](uint32_t magic, uint32_t version, uint32_t count, size_t width) {
     std::vector<uint32_t> header(256, 0);
     header[0] = magic;
@@ -175,7 +176,7 @@ TEST_CASE("llm.c's header is read and checked") {
 }
 
 TEST_CASE("raw files that cannot be right are refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto refused = [&](const std::string& bytes, int64_t vocab) {
     write_file(folder / "train.bin", bytes);
     return message_of(Fault::input, [&] { import_tokens(import_options(folder, vocab)); });

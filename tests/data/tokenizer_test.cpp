@@ -2,7 +2,8 @@
 
 #include "core/rng.h"
 #include "data/word_table.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <chrono>
 

@@ -7,12 +7,13 @@ import shlex
 import sys
 
 import cli_support
-from cli_support import Row, limit_file_size, little_endian, story
+import support
+from cli_support import Row, little_endian, story
 
-sys.path.append(str(cli_support.ROOT / "tests" / "golden"))
+sys.path.append(str(support.ROOT / "tests" / "golden"))
 import llmc_golden  # noqa: E402
 
-GOLDEN = json.loads((cli_support.ROOT / "tests" / "golden" / "llmc_golden.json").read_text(encoding="utf-8"))
+GOLDEN = json.loads((support.ROOT / "tests" / "golden" / "llmc_golden.json").read_text(encoding="utf-8"))
 NEAR = 1e-5  # float32 against float64
 
 
@@ -20,7 +21,7 @@ def mean(losses):
     return sum(losses) / len(losses)
 
 
-class Import(cli_support.Case):
+class Import(cli_support.InputCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -31,37 +32,37 @@ class Import(cli_support.Case):
 
     def import_tokens(self, out="data.h5", vocabulary=llmc_golden.VOCABULARY):
         tokens = self.given / "tokens.bin"
-        self.accepted("import-tokens", tokens, "--val-file", tokens, "--vocab", vocabulary, "--out", out)
+        self.run_program("import-tokens", tokens, "--val-file", tokens, "--vocab", vocabulary, "--out", out)
 
     def make_run(self):
-        self.accepted("import", self.given / "float32.bin", "--out", "run")
+        self.run_program("import", self.given / "float32.bin", "--out", "run")
 
     def test_the_loss_is_that_of_gpt2(self):
         self.import_tokens()
         for name in ("float32", "bfloat16"):
             content = (self.given / f"{name}.bin").read_bytes()
             self.assertEqual(hashlib.sha256(content).hexdigest(), GOLDEN[name]["sha256"], "the file of the losses")
-            self.accepted("import", self.given / f"{name}.bin", "--out", name)
-            loss = json.loads(self.accepted("eval", name, "--data", "data.h5", "--json").stdout)["val_loss"]
+            self.run_program("import", self.given / f"{name}.bin", "--out", name)
+            loss = json.loads(self.run_program("eval", name, "--data", "data.h5", "--json").stdout)["val_loss"]
             self.assertAlmostEqual(loss, mean(GOLDEN[name]["losses"]), delta=NEAR)
         self.assertGreater(abs(mean(GOLDEN["float32"]["losses"]) - mean(GOLDEN["bfloat16"]["losses"])), 10 * NEAR)
 
     def test_training_goes_on_from_the_weights(self):
         """The command lines that import prints, in their order."""
-        printed = self.accepted("import", self.given / "float32.bin", "--out", "a run").stdout
+        printed = self.run_program("import", self.given / "float32.bin", "--out", "a run").stdout
         tokens, evaluation, training = re.findall(r"^  minillm (.*)$", printed, re.M)
         for name in ("train.bin", "val.bin"):
             self.write(name, little_endian(llmc_golden.TOKENS))
-        self.accepted(*shlex.split(tokens))
-        self.assertIn("30 in 3 windows of 10", self.accepted(*shlex.split(evaluation)).stdout)
-        done = self.accepted(*shlex.split(training), "train.steps=2", "optim.warmup_steps=1", "train.batch_size=3",
+        self.run_program(*shlex.split(tokens))
+        self.assertIn("30 in 3 windows of 10", self.run_program(*shlex.split(evaluation)).stdout)
+        done = self.run_program(*shlex.split(training), "train.steps=2", "optim.warmup_steps=1", "train.batch_size=3",
                              "data.order=sequential")
         self.assertIn("next: minillm eval a run_tuned", done.stderr)
         lines = (self.folder / "a run_tuned" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         first, second = [json.loads(line)["loss"] for line in lines if "grad_norm" in line]
         self.assertAlmostEqual(first, mean(GOLDEN["float32"]["losses"]), delta=NEAR)
         self.assertLess(second, first)
-        evaluated = json.loads(self.accepted("eval", "a run_tuned", "--json").stdout)
+        evaluated = json.loads(self.run_program("eval", "a run_tuned", "--json").stdout)
         self.assertEqual(evaluated["step"], 2)
         self.assertLess(evaluated["val_loss"], first)
 
@@ -101,7 +102,7 @@ class Import(cli_support.Case):
                  r"--force$",),
                 files={"m.bin": whole, "run/config.toml": ""}),
             Row("import m.bin --out run", (r"step_000000\.h5: cannot be written: File too large",), status=1,
-                files={"m.bin": whole}, options={"preexec_fn": limit_file_size(9000)}),
+                files={"m.bin": whole}, options=support.limit_file_size(9000)),
             Row("train m.toml --init m.bin data.path=synthetic",
                 (r"is not a safetensors file; found a GPT-2 model of llm\.c; minillm import m\.bin --out RUN",),
                 files={"m.bin": whole, "m.toml": cli_support.SMALL}),
@@ -111,7 +112,7 @@ class Import(cli_support.Case):
 
     def test_what_an_imported_run_cannot_do(self):
         self.make_run()
-        self.accepted("prepare", self.given / "story.txt", "--vocab", 300, "--out", "text.h5")
+        self.run_program("prepare", self.given / "story.txt", "--vocab", 300, "--out", "text.h5")
         self.import_tokens("larger.h5", llmc_golden.VOCABULARY + 1)
         before = self.tree(self.folder)
         for words, pattern in (
@@ -126,17 +127,17 @@ class Import(cli_support.Case):
                 ("train run/config.toml --init run --out x data.path=larger.h5 model.vocab_size=24",
                  r"belong to another model; found model\.vocab_size = 23; expected model\.vocab_size = 24")):
             with self.subTest(words):
-                self.assertRegex(self.message_of(*words.split()), pattern)
+                self.assertRegex(self.refused(*words.split()), pattern)
         self.assertEqual(self.tree(self.folder), before)
 
     def test_force_moves_the_old_run_aside(self):
         self.make_run()
         old = (self.folder / "run" / "checkpoints" / "step_000000.h5").read_bytes()
-        done = self.accepted("import", self.given / "bfloat16.bin", "--out", "run", "--force")
+        done = self.run_program("import", self.given / "bfloat16.bin", "--out", "run", "--force")
         self.assertIn("the old run is now run.old", done.stderr)
         self.assertEqual((self.folder / "run.old" / "checkpoints" / "step_000000.h5").read_bytes(), old)
         self.assertNotEqual((self.folder / "run" / "checkpoints" / "step_000000.h5").read_bytes(), old)
 
 
 if __name__ == "__main__":
-    cli_support.main()
+    support.main()

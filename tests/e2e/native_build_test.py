@@ -10,12 +10,12 @@ import subprocess
 import tempfile
 import unittest
 
-import cli_support
+import support
 
 
 def cache_entry(name):
     """The value of a variable of the build the program comes from; "" where there is none."""
-    cache = pathlib.Path(cli_support.PROGRAM).parent / "CMakeCache.txt"
+    cache = pathlib.Path(support.PROGRAM).parent / "CMakeCache.txt"
     text = cache.read_text(encoding="utf-8") if cache.exists() else ""
     found = re.search(rf"^{name}:\w+=(.*)$", text, re.M)
     return found.group(1) if found else ""
@@ -34,7 +34,7 @@ class NativeBuild(unittest.TestCase):
             self.skipTest("not a native build without sanitizers")
 
     def test_it_runs_where_it_was_built(self):
-        done = subprocess.run([cli_support.PROGRAM, "--version"], capture_output=True, text=True, check=False)
+        done = subprocess.run([support.PROGRAM, "--version"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     @unittest.skipUnless(shutil.which("valgrind") and shutil.which("strip"), "valgrind or strip is not there")
@@ -43,7 +43,7 @@ class NativeBuild(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = os.path.join(folder, "minillm")
             # Without debug information: valgrind 3.19 gives up on what Clang 14 writes.
-            subprocess.run(["strip", "-g", "-o", program, cli_support.PROGRAM], check=True)
+            subprocess.run(["strip", "-g", "-o", program, support.PROGRAM], check=True)
             done = subprocess.run(["valgrind", "--quiet", "--tool=none", program, "--version"], capture_output=True,
                                   text=True, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
@@ -54,4 +54,4 @@ class NativeBuild(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    cli_support.main()
+    support.main()

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "data/sha256.h"
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/checkpoint.h"
 #include "train/config_file.h"
 #include "train/loaded_run.h"
@@ -15,6 +15,7 @@
 #include <limits>
 
 using namespace minillm;
+using namespace minillm::test;
 namespace fs = std::filesystem;
 
 namespace {

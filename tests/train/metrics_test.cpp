@@ -1,7 +1,7 @@
 #include "train/metrics.h"
 
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/summary.h"
 
 #include <doctest/doctest.h>
@@ -11,6 +11,7 @@
 #include <csignal>
 
 using namespace minillm;
+using namespace minillm::test;
 
 TEST_CASE("numbers are the shortest text that reads back, and null when not finite") {
   CHECK(to_json(TrainRecord{0, 7.625, 1.9, 1e-5, 4096, 5210.3}) ==

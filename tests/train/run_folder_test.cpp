@@ -1,11 +1,12 @@
 #include "train/run_folder.h"
 
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
 using namespace minillm;
+using namespace minillm::test;
 
 namespace {
 
