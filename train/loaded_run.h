@@ -23,7 +23,7 @@ struct LoadedRun {
 /// Opens `run` (a folder or a checkpoint file) at checkpoint `which`: "last", "best" or a number of steps.
 LoadedRun load_run(const std::string& run, const std::string& which);
 
-/// Throws an input Error unless `data` was made with the run's tokenizer.
-void check_same_tokenizer(const LoadedRun& run, const TokenFile& data);
+/// Throws an input Error unless `data` was made with the run's tokenizer and the model knows all its ids.
+void check_fits_model(const LoadedRun& run, const TokenFile& data);
 
 }  // namespace minillm
