@@ -38,14 +38,12 @@ bool is_stale_temporary(const std::string& name) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
+  if (path_.empty()) {
+    fail_input({.where = "output path", .what = "the name is empty", .hint = "give another name"});
+  }
+  check_replaceable(path_);
   struct stat existing = {};
   const bool exists = ::stat(path_.c_str(), &existing) == 0;
-  if (path_.empty() || (exists && !S_ISREG(existing.st_mode))) {
-    fail_input({.where = path_.empty() ? "output path" : path_,
-                .what = path_.empty() ? "the name is empty" : "cannot be replaced by a file",
-                .found = exists && S_ISDIR(existing.st_mode) ? "a folder" : "",
-                .hint = "give another name"});
-  }
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) {
     fail("cannot be created", errno);
@@ -116,6 +114,20 @@ void write_file_atomically(const std::string& path, std::string_view contents) {
   AtomicFile file(path);
   file.write(contents);
   file.commit();
+}
+
+void check_replaceable(const std::string& path) {
+  struct stat existing = {};
+  if (::stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
+    const mode_t mode = existing.st_mode;
+    fail_input({.where = path,
+                .what = "cannot be replaced by a file",
+                .found = S_ISDIR(mode)                    ? "a folder"
+                         : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                         : S_ISFIFO(mode)                 ? "a pipe"
+                                                          : "a socket",
+                .hint = "give another name"});
+  }
 }
 
 std::string folder_of(const std::string& path) {

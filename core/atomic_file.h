@@ -40,6 +40,10 @@ void write_file_atomically(const std::string& path, std::string_view contents);
 
 // The same, step by step, for files that a library writes.
 
+/// Throws an input Error when something stands at `path` that a file must not replace: a folder, a device, a pipe. A
+/// link counts as what it points to.
+void check_replaceable(const std::string& path);
+
 /// The folder that `path` lies in; "." for a bare name.
 std::string folder_of(const std::string& path);
 

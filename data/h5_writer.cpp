@@ -24,6 +24,7 @@ std::string resolve(const std::string& path) {
   if (fs::is_directory(path, error)) {
     fail_input({.where = path, .what = "is a folder, a file's name is needed"});
   }
+  check_replaceable(path);
   if (fs::is_symlink(path, error)) {
     const fs::path target = fs::weakly_canonical(path, error);
     return error ? path : target.string();

@@ -2,14 +2,13 @@
 
 #include "core/build_info.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "core/text.h"
 #include "optim/finite.h"
 #include "train/banner.h"
 #include "train/evaluate.h"
 #include "train/run_folder.h"
 #include "train/summary.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,8 +29,7 @@ void check_fits_memory(const Transformer& model, const Config& config) {
   const double state = (4.0 * static_cast<double>(model.parameters().count()) + table) * value_bytes;
   const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
   const double activations = tokens * static_cast<double>(config.model.d_model * config.model.n_layers) * value_bytes;
-  const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
-  const double memory = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  const double memory = physical_memory();
   if (state > memory) {
     fail_input({.where = "[model]",
                 .what =

@@ -263,6 +263,15 @@ TEST_CASE("targets that cannot be written are refused at once") {
   };
   CHECK_CONTAINS(message(folder / "absent/a.h5"), "absent does not exist; mkdir -p");
   CHECK_CONTAINS(message(folder.path()), "is a folder, a file's name is needed");
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("pipe", folder / "link");
+  for (const char* name : {"pipe", "link"}) {
+    CHECK_CONTAINS(message(folder / name),
+                   std::string(name) + ": cannot be replaced by a file; found a pipe; give another name");
+  }
+  CHECK_CONTAINS(message("/dev/null"), "/dev/null: cannot be replaced by a file; found a device");
+  CHECK(std::filesystem::is_fifo(folder / "pipe"));
+  CHECK(folder.names() == std::vector<std::string>{"link", "pipe"});
 }
 
 TEST_CASE("a read-only folder can be read, by several readers at once, and refuses writers") {

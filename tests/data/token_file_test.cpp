@@ -96,7 +96,10 @@ TEST_CASE("unexpected types and shapes inside a data file are named (D11)") {
   CHECK_CONTAINS(refusal(file([&](H5Writer&) {})), "/train: the dataset is missing");
   CHECK_CONTAINS(refusal(file([&](H5Writer& w) { w.write("/train/x", ids.data(), {4}); })), "/train: is a group");
   CHECK(TokenFile::open(file([&](H5Writer& w) { w.write("/train", ids.data(), {0}); })).train.size() == 0);
-  CHECK_CONTAINS(refusal(hand_made(folder, 0, [](H5Writer&) {})), "vocab_size makes no sense; found 0");
+  for (int64_t vocab_size : {0, 1}) {
+    CHECK_CONTAINS(refusal(hand_made(folder, vocab_size, [](H5Writer&) {})),
+                   fmt::format("vocab_size makes no sense; found {}; expected 2 to 2147483647", vocab_size));
+  }
 }
 
 TEST_CASE("nanoGPT's raw files are imported") {
@@ -184,6 +187,7 @@ TEST_CASE("raw files that cannot be right are refused") {
   CHECK_CONTAINS(refused("abc", 65536), "ends inside a token; found 3 bytes; expected a multiple of 2");
   CHECK_CONTAINS(refused("", 10), "empty (0 bytes)");
   CHECK_CONTAINS(refused("ab", 0), "--vocab");
+  CHECK_CONTAINS(refused(std::string(2, '\0'), 1), "--vocab: the number of ids is needed; found 1; expected 2 to");
   CHECK_CONTAINS(refused("minillm-file\nx", 65536), "is not a raw token file: looks like a minillm file");
   CHECK_CONTAINS(refused("\x93NUMPY\x01\x01", 65536), "looks like a NumPy array");
   const int32_t magic = 20240326;

@@ -38,11 +38,25 @@ class Data(cli_support.InputCase):
             imported(b"minillm-file\n" + b" " * 601, "--vocab 65536",
                      r"not a raw token file: looks like a minillm file"),  # K14
             imported(b"\x89HDF\r\n\x1a\n" + bytes(600), "--vocab 65536", r"looks like plain HDF5"),
+            imported(b"\0\0" * 9, "--vocab 1", r"--vocab: .*found 1; expected from 2 to 2147483647"),
             imported(b"ab", "--vocab 65536 --dtype u64", r"--dtype: unknown type; found u64; expected u16 or u32"),
             imported(b"ab", "--vocab 65536 --val-file none", r"none: cannot be opened: No such file or directory"),
             Row("import-tokens in.bin --vocab 65536 --out in.bin", (r"in\.bin: is both the input and the output",),
                 files={"in.bin": b"abcd"}),
         ])
+
+    def test_a_vocabulary_that_no_memory_counts(self):
+        largest = 2**31 - 1
+        if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 16 * largest:
+            self.skipTest("this machine has the memory")
+        self.write("in.bin", little_endian(range(9), 4))
+        def first_to_be_killed():  # a program that does not check must not cost others their memory
+            pathlib.Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
+        message = self.refused("import-tokens", "in.bin", "--vocab", largest, "--out", "d.h5",
+                                  preexec_fn=first_to_be_killed)
+        self.assertRegex(message, r"--vocab: the counts .* do not fit this machine's memory; found 34\.4 GB for "
+                                  r"2147483647 ids; expected at most [\d.]+ GB; give the size")
+        self.assertEqual(os.listdir(self.folder), ["in.bin"])
 
     def test_lengths_around_a_window(self):
         for tokens, works in ((10, False), (40, False), (64, False), (65, True), (66, True)):  # D01, D02, D03
@@ -160,6 +174,33 @@ class Data(cli_support.InputCase):
             (["train", "--resume", run, "optim.lr=-1"], r"command line: optim\.lr: .*found -1"),  # C09
             (["train", "--resume", run, "lr=1"], r"found lr=1; .*section\.key=value changes a setting"),
         ])
+
+    def test_data_that_does_not_fit_the_model(self):
+        self.write("u.bin", little_endian(index % 300 for index in range(900)))
+        self.write("b.bin", little_endian(index % 4000 for index in range(9000)))
+        self.run_program("import-tokens", "u.bin", "--vocab", 300, "--out", "u.h5")
+        self.run_program("import-tokens", "b.bin", "--vocab", 4000, "--out", "b.h5")
+        self.run_program(*self.config, "data.path=u.h5", "--out", "run")
+        self.assertRegex(self.refused("eval", "run", "--data", "b.h5"),
+                         r"b\.h5: its vocabulary does not fit the model of run/.*found vocab_size 4000; expected")
+        # The hint is only given where it leads to data that fits.
+        self.assertRegex(self.refused("eval", "run", "--data", self.given / "d.h5"), r"expected none; .*import-tokens$")
+        self.run_program(*self.config, "data.path=synthetic", "--out", "built-in")
+        self.assertRegex(self.refused("eval", "built-in", "--data", "u.h5"),
+                         r"found SHA-256 none; .*; the run was trained on the built-in corpus")
+        shutil.copy(self.given / "d.h5", self.folder / "d.h5")
+        self.run_program(*self.config, "data.path=d.h5", "--out", "text")
+        self.assertIn("minillm prepare TEXT --tokenizer d.h5 makes", self.refused("eval", "text", "--data", "u.h5"))
+        shutil.copy(self.folder / "u.h5", self.folder / "d.h5")
+        for words in (["eval", "text"], ["eval", "text", "--data", "u.h5"]):
+            self.assertRegex(self.refused(*words), r"another tokenizer .*expected \w{64}$")
+
+    def test_data_prepared_again(self):
+        shutil.copy(self.given / "story.txt", self.folder / "story.txt")
+        self.run_program("prepare", "./story.txt", "--vocab", 300, "--out", "again.h5")
+        self.assertEqual((self.folder / "again.h5").read_bytes(), (self.given / "d.h5").read_bytes())
+        shutil.copytree(self.given / "run", self.folder / "run")
+        self.run_program("train", "--resume", "run", "data.path=again.h5", "train.steps=3")
 
     def test_a_run_with_its_best_checkpoint_alone(self):
         shutil.copytree(self.given / "run", self.folder / "run")

@@ -2,6 +2,7 @@
 what to do; nothing left behind. Entry numbers (T01, D04, ...) are those of docs/bug_trials.md."""
 import json
 import os
+import random
 import re
 import shlex
 
@@ -154,6 +155,9 @@ class Configs(cli_support.InputCase):
         self.check_all([
             Row("check a.toml --match 9223372036854775807", (r"expected from 1 to 1000000000000000",),
                 files={"a.toml": SMALL}),
+            Row("check a.toml --match 1000000000000000",
+                (r"--match: no model\.d_ff reaches it: the largest is 2147483647; found 10+; expected at most \d+",),
+                files={"a.toml": SMALL}),
             Row("check a.toml --match 1", (r"the rest of the model is larger already; found 1; expected at least \d+",),
                 files={"a.toml": SMALL}),
             Row("train a.toml data.path=synthetic model.d_model=2000000 model.n_heads=1000000",
@@ -233,6 +237,7 @@ class Corpora(cli_support.InputCase):
             prepare(" \n\t\r\n" * 9, r"the text is blank: nothing but blanks and line ends; found 45 bytes"),
             prepare("hi\n", r"too small for a vocabulary of 300; .*at most 262; use --vocab 262 or more text"),
             prepare("a b c d a b c", r"vocabulary of 4000; found \d+ bytes.*use --vocab \d+", vocab=4000),
+            prepare("a b c d a b c", r"vocabulary of 2147483647; .*use --vocab \d+", vocab=2**31 - 1),
             prepare(b"\xff\xfe" + story(9).encode("utf-16le"),
                     r"UTF-16 text; expected UTF-8; convert it: iconv -f UTF-16"),
             prepare(bytes(range(256)) * 99, r"is not text: looks like unknown binary data"),
@@ -257,20 +262,60 @@ class Corpora(cli_support.InputCase):
                 (r"--separator: .*cannot hold a line end; found a\\x0ab; expected one line",), files={"in.txt": "abc"}),
         ])
 
+    def test_targets_that_are_no_files(self):
+        self.write("in.txt", story())
+        self.write("in.bin", little_endian(range(9)))
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "link").symlink_to("pipe")
+        for words in ("prepare in.txt --vocab 300 --out pipe", "import-tokens in.bin --vocab 9 --out pipe",
+                      "prepare in.txt --vocab 300 --out link"):
+            self.assertRegex(self.refused(*words.split()), r"(pipe|link): cannot be replaced by a file; found a pipe")
+        self.assertTrue((self.folder / "pipe").is_fifo())
+        self.assertEqual(sorted(os.listdir(self.folder)), ["in.bin", "in.txt", "link", "pipe"])
+
+    def test_text_whose_vocabulary_has_no_blank(self):
+        """Chinese has no blank between words: where one stands all the same it is a byte token, in text and prompts."""
+        numbers = random.Random(1)
+        text = "".join("".join(numbers.choices("春眠不覺曉處聞啼鳥夜來風雨", k=20)) + "。\n" for _ in range(300))
+        for name, content in (("nowhere", text), ("val", text + "春 眠\n"), ("train", "春 眠\n" + text)):
+            with self.subTest(name):
+                self.write("in.txt", content)
+                self.run_program("prepare", "in.txt", "--vocab", 270 if name == "train" else 300, "--out", "d.h5")
+                self.run_program("prepare", "in.txt", "--tokenizer", "d.h5", "--out", "again.h5")
+                self.assertEqual((self.folder / "d.h5").read_bytes(), (self.folder / "again.h5").read_bytes())
+        self.write("a.toml", SMALL.replace("vocab_size = 300\n", ""))
+        self.run_program("train", "a.toml", "data.path=d.h5", "--out", "run")
+        done = self.run_program("generate", "run", "--prompt", " a ", "--max-tokens", 0, "--json")
+        self.assertEqual(json.loads(done.stdout)["prompt_token_ids"], [1, 3 + 0x20, 3 + 0x61, 3 + 0x20])
+        self.write("in.txt", "hello world")
+        self.run_program("prepare", "in.txt", "--vocab", 262, "--val", 0.5, "--out", "d.h5")
+
+    def test_the_noted_window_fits(self):
+        self.write("a.toml", SMALL.replace("vocab_size = 300\n", "").replace("eval_tokens = 128\n", ""))
+        self.write("in.txt", story(40))
+        for share in (0.05, 0.9):  # the shorter split is /val, then /train
+            summary = self.run_program("prepare", "in.txt", "--vocab", 280, "--val", share, "--out", "d.h5").stdout
+            longest = int(re.search(r"set data\.seq_len to at most (\d+)$", summary, re.M).group(1))
+            words = ["train", "a.toml", "data.path=d.h5", "--out", "run", "--force"]
+            self.run_program(*words, f"data.seq_len={longest}")
+            self.assertRegex(self.refused(*words, f"data.seq_len={longest + 1}"), "is shorter than one window")
+
     def test_what_a_folder_holds_beside_text_is_named(self):
         self.write("in/a.txt", story())
+        self.write("in/SOURCE", "where it comes from")
         self.write("in/sub/b.txt", story())
         self.write("in/nothing.txt", "")
         self.write("in/.hidden", "x")
         (self.folder / "in" / "link.txt").symlink_to("no/where")
         log = self.run_program("prepare", "in", "--vocab", 300, "--out", "d.h5").stderr
+        self.assertIn("in: SOURCE is recorded as where the text comes from, and not read as text\n", log)
         self.assertIn("in: sub-folders are not read: sub\n", log)
         self.assertIn("in: empty files are left out: nothing.txt\n", log)
         self.assertIn("in: no files, or links to nothing, are left out: link.txt\n", log)
         self.assertNotIn("hidden", log)
 
     def test_the_largest_vocabulary_that_is_named_works(self):
-        for text in ("hi\n", "a b c d a b c", story(20)):
+        for text in ("hi\n", "a b c d a b c", story(20), "a\nb\nc\nd\n", "hello world"):
             self.new_folder()
             self.write("in.txt", text)
             message = self.refused("prepare", "in.txt", "--out", "d.h5", "--vocab", 5000)
