@@ -10,8 +10,8 @@
 // (the outlined body would lose the attribute). x86-64-v4 is AVX-512 on any maker's processor; a processor's name
 // instead would choose that clone on that processor alone, and keep inline functions from being inlined into it.
 // Sanitizers and MINILLM_NATIVE builds compile one version.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__AVX2__) && defined(__OPTIMIZE__) && !defined(MINILLM_NO_SIMD)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MINILLM_SANITIZED) && \
+    !defined(__AVX2__) && defined(__OPTIMIZE__) && !defined(MINILLM_NO_SIMD)
 #define MINILLM_SIMD __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define MINILLM_SIMD
