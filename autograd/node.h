@@ -39,7 +39,8 @@ struct Node {
 
   /// Adds this node's contribution to the gradient of each input that needs one. Called once, when `grad` is complete,
   /// and only when some input does: an op of one operand need not ask.
-  /// The contract of every op: backward ACCUMULATES, it never assigns, because an input may have other readers.
+  /// The contract of every op: backward adds to what is there, because an input may have other readers; only where
+  /// Tape::gradient_target says `fresh` does it overwrite.
   virtual void backward(Tape& tape) = 0;
 
  protected:

@@ -13,11 +13,6 @@ void add_reduced(const Tensor& from, const Tensor& to) {
   }
 }
 
-void add_in_place(const Tensor& a, const Tensor& b) {
-  check(a.shape == b.shape, "cannot add {} to {} in place", b.shape, a.shape);
-  add_reduced(b, a);
-}
-
 void add_to_gradient(Tape& tape, NodeId id, const Tensor& contribution) {
   const GradientTarget target = tape.gradient_target(id);
   if (!target) {

@@ -25,9 +25,6 @@ void check_op(bool ok, const char* op, const Tape& tape, Here here, fmt::format_
 /// The one place where every backward undoes broadcasting.
 void add_reduced(const Tensor& from, const Tensor& to);
 
-/// a += b, same shape.
-void add_in_place(const Tensor& a, const Tensor& b);
-
 /// Adds `contribution` to the gradient of input `id`, undoing broadcasting; does nothing when it needs none.
 void add_to_gradient(Tape& tape, NodeId id, const Tensor& contribution);
 

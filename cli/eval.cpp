@@ -18,8 +18,7 @@ namespace {
 int run(const Arguments& arguments) {
   set_num_threads(usable_cores());
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
-  const TokenFile data = open_data(arguments.given("data") ? arguments.text("data") : run.config.data.path);
-  check_same_tokenizer(run, data);
+  const TokenFile data = open_data_for(run, arguments.text("data"));
   const int64_t T = run.config.data.seq_len;
   const Loader windows(data.val, T, "sequential", 0, "val");
   const int64_t count = arguments.given("tokens") ? arguments.integer("tokens", T) / T : windows.windows();

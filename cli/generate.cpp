@@ -10,6 +10,7 @@
 #include "train/loaded_run.h"
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 
@@ -39,7 +40,8 @@ double rate(int64_t tokens, double seconds) {
 
 void print_json(const std::vector<int32_t>& prompt, const Generation& generation, const std::string& text,
                 uint64_t seed) {
-  const int64_t decoded = static_cast<int64_t>(generation.tokens.size()) - 1;
+  const int64_t decoded =
+      std::max<int64_t>(0, static_cast<int64_t>(generation.tokens.size()) - 1);  // the first: prefill
   JsonObject json;
   json.add("text", text);
   json.add("prompt_token_ids", prompt);
@@ -59,13 +61,13 @@ int run(const Arguments& arguments) {
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
   if (run.tokenizer == nullptr) {
     fail_input({.where = run.checkpoint,
-                .what = "was trained on imported tokens: there is no tokenizer for text",
-                .hint = "prepare the text with minillm prepare to get one"});
+                .what = "has no tokenizer for text: its tokens or its weights were imported",
+                .hint = "a run on text of minillm prepare has one"});
   }
   std::vector<int32_t> prompt = {run.tokenizer->bos_id()};
   run.tokenizer->encode(arguments.text("prompt"), prompt);
   check_prompt(*run.model, prompt);  // before the prompt is printed
-  const EndTokens end = {run.tokenizer->bos_id(), run.tokenizer->eos_id()};
+  const TokenRules rules = rules_of(*run.tokenizer);
   Sampler sampler(options, seed);
   const bool json = arguments.given("json");
   CharacterStream stream;
@@ -77,7 +79,7 @@ int run(const Arguments& arguments) {
     log_info("seed {}", seed);
     std::fputs(valid_utf8(arguments.text("prompt")).c_str(), stdout);
   }
-  const Generation generation = generate(*run.model, prompt, max_tokens, sampler, end, tape_options(run.config.train),
+  const Generation generation = generate(*run.model, prompt, max_tokens, sampler, rules, tape_options(run.config.train),
                                          json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print));
   if (json) {
     print_json(prompt, generation, valid_utf8(run.tokenizer->decode(generation.tokens)), seed);

@@ -14,7 +14,7 @@ namespace minillm::cli {
 
 namespace {
 
-constexpr double bar = 1e-6;
+constexpr double tolerance = 1e-6;
 
 int run(const Arguments& arguments) {
   LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
@@ -26,7 +26,7 @@ int run(const Arguments& arguments) {
   const std::vector<GradcheckResult> results =
       gradcheck_model(shrink_for_gradcheck(config.model), tape_options(config.train));
   const double worst = worst_error(results);
-  const bool passed = worst < bar;
+  const bool passed = worst < tolerance;
   if (arguments.given("json")) {
     std::vector<JsonObject> tensors;
     for (const GradcheckResult& result : results) {
@@ -49,7 +49,8 @@ int run(const Arguments& arguments) {
     table.add_row({result.name, fmt::format("{:.2e}", result.error), fmt::format("{:.6e}", result.analytic),
                    fmt::format("{:.6e}", result.numeric)});
   }
-  fmt::print("{}worst error {:.2e}, bar {:.0e}: {}\n", table.text(), worst, bar, passed ? "passed" : "FAILED");
+  fmt::print("{}worst error {:.2e}, tolerance {:.0e}: {}\n", table.text(), worst, tolerance,
+             passed ? "passed" : "FAILED");
   return passed ? 0 : 1;
 }
 

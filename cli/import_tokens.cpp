@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "core/error.h"
+#include "data/token_file.h"
 
 #include <cstdio>
 
@@ -20,7 +21,7 @@ int run(const Arguments& arguments) {
   ImportOptions options;
   options.file = arguments.words().front();
   options.out = arguments.text("out");
-  options.vocab_size = arguments.integer("vocab", 1, INT32_MAX);
+  options.vocab_size = arguments.integer("vocab", smallest_token_vocabulary, INT32_MAX);
   options.val_file = arguments.text("val-file");
   options.val_share = arguments.number("val");
   options.dtype = arguments.text("dtype");

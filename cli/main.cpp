@@ -7,11 +7,14 @@
 #include "core/text.h"
 #include "data/h5_version.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 namespace minillm::cli {
@@ -19,7 +22,7 @@ namespace minillm::cli {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {prepare_command(), import_tokens_command(), train_command(),     check_command(),
+  return {prepare_command(), import_tokens_command(), import_command(),   train_command(),     check_command(),
           eval_command(),    generate_command(),      gradcheck_command(), bench_command()};
 }
 
@@ -91,15 +94,28 @@ int flush_results(int status) {
   return report(("standard output cannot be written: " + system_error_text(errno)).c_str(), 1);
 }
 
+/// A file opened under the number of a closed standard stream would receive what is meant for that stream.
+void open_standard_streams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      const int opened = ::open("/dev/null", O_RDWR);  // takes the lowest free number: this one
+      static_cast<void>(opened);
+    }
+  }
+}
+
 }  // namespace
 
 int guarded_run(int argc, char** argv) {
+  open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error to report, not the end of the process
   try {
     refuse_two_openmp_runtimes();
     return flush_results(run({argv + std::min(argc, 1), argv + argc}));
   } catch (const Error& error) {
     return report(error.what(), static_cast<int>(error.fault()));
+  } catch (const std::filesystem::filesystem_error& error) {  // a name that no file system takes, a loop of links
+    return report(fmt::format("{}: {}", error.path1().string(), error.code().message()).c_str(), 2);
   } catch (const std::bad_alloc&) {
     return report("out of memory; a smaller train.micro_batch_size, data.seq_len or model needs less", 1);
   } catch (const std::exception& error) {

@@ -1,7 +1,6 @@
 # All compiler flags live here. minillm_flags carries them to our own targets and is not exported.
 add_library(minillm_flags INTERFACE)
 
-set(MINILLM_BUILD_TYPES Release Debug Step RelWithDebInfo)
 # No -ffast-math anywhere: NaN checks must work and sums keep their order. -ffp-contract=off: an fma appears only where
 # it is written, so all instruction sets give the same bits.
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1 -DNDEBUG" CACHE STRING "" FORCE)

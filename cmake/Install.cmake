@@ -8,14 +8,16 @@ if(TARGET minillm_cli)
   install(TARGETS minillm_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-# Headers keep their floors, because they include each other as "core/tensor.h". Those that scripts/check_floors calls
-# private stay behind.
+# Headers keep their floors, because they include each other as "core/tensor.h". The private ones stay behind.
+file(STRINGS cmake/private_headers.txt private_headers REGEX "^[^#]")
+list(TRANSFORM private_headers REPLACE " .*" "")
 foreach(floor IN LISTS MINILLM_FLOORS)
-  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${floor})
-    install(DIRECTORY ${floor} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minillm
-            FILES_MATCHING PATTERN "*.h"
-            PATTERN op_support.h EXCLUDE PATTERN targets.h EXCLUDE PATTERN ops EXCLUDE PATTERN h5_support.h EXCLUDE PATTERN h5_sink.h EXCLUDE)
-  endif()
+  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${floor}/*.h)
+  list(REMOVE_ITEM headers ${private_headers})
+  foreach(header IN LISTS headers)
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minillm/${folder})
+  endforeach()
 endforeach()
 
 install(EXPORT minillmTargets NAMESPACE minillm:: DESTINATION ${MINILLM_CMAKE_DIR})

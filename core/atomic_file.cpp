@@ -1,7 +1,6 @@
 #include "core/atomic_file.h"
 
 #include "core/error.h"
-#include "core/text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -39,14 +38,12 @@ bool is_stale_temporary(const std::string& name) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
+  if (path_.empty()) {
+    fail_input({.where = "output path", .what = "the name is empty", .hint = "give another name"});
+  }
+  check_replaceable(path_);
   struct stat existing = {};
   const bool exists = ::stat(path_.c_str(), &existing) == 0;
-  if (path_.empty() || (exists && !S_ISREG(existing.st_mode))) {
-    fail_input({.where = path_.empty() ? "output path" : path_,
-                .what = path_.empty() ? "the name is empty" : "cannot be replaced by a file",
-                .found = exists && S_ISDIR(existing.st_mode) ? "a folder" : "",
-                .hint = "give another name"});
-  }
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) {
     fail("cannot be created", errno);
@@ -57,14 +54,12 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(te
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-    ::unlink(temporary_.c_str());
-  }
+  discard();
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {
   check(descriptor_ >= 0, "{}: written to after its commit", path_);
+  asked_for_ += bytes;
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t done = ::write(descriptor_, at, std::min(bytes, size_t{1} << 30));
@@ -76,7 +71,6 @@ void AtomicFile::write(const void* data, size_t bytes) {
     }
     at += done;
     bytes -= static_cast<size_t>(done);
-    written_ += static_cast<size_t>(done);
   }
 }
 
@@ -97,26 +91,43 @@ void AtomicFile::commit() {
   }
 }
 
-void AtomicFile::fail(const char* action, int error_number) const {
-  const bool disk = error_number == ENOSPC || error_number == EDQUOT || error_number == EIO || error_number == EFBIG;
-  Problem problem = {.where = path_, .what = action, .found = system_error_text(error_number)};
-  if (error_number == ENOENT) {
-    problem.hint = "create the folder " + folder_of(path_);
+void AtomicFile::discard() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+    descriptor_ = -1;
   }
-  struct statvfs space = {};
-  if (disk && ::statvfs(folder_of(path_).c_str(), &space) == 0) {
-    const double available = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
-    problem.found +=
-        fmt::format(" after {}, {} left", bytes_text(static_cast<double>(written_)), bytes_text(available));
-    problem.hint = "make room or choose another folder; what stood there before is untouched";
+}
+
+void AtomicFile::fail(const char* action, int error_number) {
+  discard();
+  if (is_disk_full(error_number) || error_number == EIO) {
+    fail_disk(path_, error_number, fmt::format("at least {} bytes", asked_for_));
   }
-  disk ? fail_work(problem) : fail_input(problem);
+  fail_input({.where = path_,
+              .what = action,
+              .found = system_error_text(error_number),
+              .hint = error_number == ENOENT ? "create the folder " + folder_of(path_) : ""});
 }
 
 void write_file_atomically(const std::string& path, std::string_view contents) {
   AtomicFile file(path);
   file.write(contents);
   file.commit();
+}
+
+void check_replaceable(const std::string& path) {
+  struct stat existing = {};
+  if (::stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
+    const mode_t mode = existing.st_mode;
+    fail_input({.where = path,
+                .what = "cannot be replaced by a file",
+                .found = S_ISDIR(mode)                    ? "a folder"
+                         : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                         : S_ISFIFO(mode)                 ? "a pipe"
+                                                          : "a socket",
+                .hint = "give another name"});
+  }
 }
 
 std::string folder_of(const std::string& path) {
@@ -145,14 +156,33 @@ int put_in_place(const std::string& temporary, const std::string& path) {
   return 0;
 }
 
-std::vector<std::string> remove_stale_temporaries(const std::string& folder) {
+bool is_disk_full(int error_number) {
+  return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+}
+
+void fail_disk(const std::string& path, int error_number, const std::string& needed) {
+  Problem problem = {.where = path, .what = "cannot be written: " + system_error_text(error_number)};
+  if (is_disk_full(error_number)) {
+    struct statvfs disk = {};
+    if (::statvfs(folder_of(path).c_str(), &disk) == 0) {
+      problem.found = fmt::format("{} bytes free", uint64_t{disk.f_bavail} * disk.f_frsize);
+    }
+    problem.expected = needed;
+    problem.hint = "make room or choose another folder; nothing was left behind and an older file is unchanged";
+  }
+  fail_work(problem);
+}
+
+std::vector<std::string> remove_stale_temporaries(const std::string& folder,
+                                                  const std::function<bool(const std::string& name)>& is_ours) {
   std::vector<std::string> removed;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string path = entry->path().string();
+    const std::string file = entry->path().filename().string();
     std::error_code ignored;
-    if (is_stale_temporary(path) && fs::is_regular_file(entry->symlink_status(ignored)) && unlink(path.c_str()) == 0) {
-      removed.push_back(path);
+    if (is_stale_temporary(file) && is_ours(file.substr(0, file.rfind(temporary_mark))) &&
+        fs::is_regular_file(entry->symlink_status(ignored)) && unlink(entry->path().c_str()) == 0) {
+      removed.push_back(entry->path().string());
     }
   }
   return removed;

@@ -2,6 +2,7 @@
 // A file that appears whole or not at all: written beside its name, flushed to the disk, then renamed.
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,18 +26,23 @@ class AtomicFile {
   void commit();
 
  private:
-  [[noreturn]] void fail(const char* action, int error_number) const;
+  void discard();
+  [[noreturn]] void fail(const char* action, int error_number);
 
   std::string path_;
   std::string temporary_;
   int descriptor_ = -1;
-  size_t written_ = 0;
+  size_t asked_for_ = 0;  // bytes, those of a failed write included
 };
 
 /// A whole small file in one call.
 void write_file_atomically(const std::string& path, std::string_view contents);
 
 // The same, step by step, for files that a library writes.
+
+/// Throws an input Error when something stands at `path` that a file must not replace: a folder, a device, a pipe. A
+/// link counts as what it points to.
+void check_replaceable(const std::string& path);
 
 /// The folder that `path` lies in; "." for a bare name.
 std::string folder_of(const std::string& path);
@@ -48,7 +54,16 @@ std::string temporary_name(const std::string& path);
 /// name back. Returns 0, or the system's error number with the temporary removed.
 int put_in_place(const std::string& temporary, const std::string& path);
 
-/// Removes what killed writers left in a folder: files named `*.tmp.<pid>` whose process is gone. Returns their names.
-std::vector<std::string> remove_stale_temporaries(const std::string& folder);
+/// Whether an error number says that there is no room: a full disk, a quota, a limit on the size of files.
+bool is_disk_full(int error_number);
+
+/// Throws the work Error about a file that the disk did not take; where it is full, with what is free and with `needed`
+/// ("more than 4096 bytes"). Remove the temporary first: `free` is then what the next attempt would find.
+[[noreturn]] void fail_disk(const std::string& path, int error_number, const std::string& needed);
+
+/// Removes what killed writers left in a folder: files `<name>.tmp.<pid>` whose process is gone, where is_ours(name):
+/// others may name their files so too. Returns their paths.
+std::vector<std::string> remove_stale_temporaries(const std::string& folder,
+                                                  const std::function<bool(const std::string& name)>& is_ours);
 
 }  // namespace minillm

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+
 #ifdef MINILLM_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
 #endif
@@ -25,6 +29,15 @@ int onednn_instruction_set() {
   return static_cast<int>(dnnl_get_effective_cpu_isa());
 #else
   return 0;
+#endif
+}
+
+/// log, exp, sin and cos in double come from the C library, which chooses a version of each by the processor.
+std::string math_library() {
+#if defined(__GLIBC__) && defined(__x86_64__)
+  return fmt::format("glibc {} fma {}", gnu_get_libc_version(), __builtin_cpu_supports("fma") != 0);
+#else
+  return "another C library";
 #endif
 }
 
@@ -56,8 +69,8 @@ std::string onednn_version() {
 }
 
 std::string numerics() {
-  const std::string facts = fmt::format("{} | {} | oneDNN {} isa {} | revision {}", compiler(), MINILLM_FLAGS,
-                                        onednn_version(), onednn_instruction_set(), numerics_revision);
+  const std::string facts = fmt::format("{} | {} | {} | oneDNN {} isa {} | revision {}", compiler(), MINILLM_FLAGS,
+                                        math_library(), onednn_version(), onednn_instruction_set(), numerics_revision);
   return fmt::format("{:016x}", random_key(0, "numerics", facts));
 }
 

@@ -19,7 +19,7 @@ enum class Fault {
 
 /// The parts of a message. Empty parts are left out when it is printed.
 struct Problem {
-  std::string where = {};     ///< "configs/a.toml:12", "--top-p", "[matmul] layers.0.mlp (nn/linear.cpp:31)"
+  std::string where = {};     ///< "configs/tiny.toml:12", "--top-p", "[matmul] layers.0.mlp (nn/linear.cpp:31)"
   std::string what = {};      ///< one sentence without a full stop
   std::string found = {};     ///< the offending value
   std::string expected = {};  ///< what would have been right

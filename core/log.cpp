@@ -11,7 +11,7 @@ namespace {
 
 int initial_verbosity() {
   const char* text = std::getenv("MINILLM_VERBOSE");
-  return text == nullptr ? 1 : std::atoi(text);
+  return text != nullptr && std::string_view(text) == "0" ? 0 : 1;
 }
 
 int& level() {

@@ -8,11 +8,11 @@
 
 namespace minillm {
 
-/// 0 silent (tests), 1 what a user wants to read. At the start 1, or what the environment says in MINILLM_VERBOSE.
+/// 0 silent (tests), 1 what a user wants to read. At the start 1, or 0 when the environment has MINILLM_VERBOSE=0.
 void set_verbosity(int level);
 int verbosity();
 
-/// Writes one line to standard error when the verbosity is at least 1.
+/// Writes one line to standard error, whatever the verbosity: its callers, the two below, ask first.
 void log_line(std::string_view line);
 
 template <class... Args>

@@ -31,7 +31,7 @@ double cgroup_cpu_quota() {
 }
 
 #ifdef _OPENMP
-// OMP_THREAD_LIMIT may grant fewer than were asked for; oneDNN leaves part of a product undone when it is not told.
+// OMP_THREAD_LIMIT may grant fewer than were asked for; num_threads() and what is reported from it must not say more.
 int granted_threads() {
   int granted = 1;
 #pragma omp parallel

@@ -137,6 +137,18 @@ std::string printable(std::string_view bytes, size_t limit) {
   return bytes.size() > limit ? text + "..." : text;
 }
 
+std::string shell_word(std::string_view word) {
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=+@%-";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted = "'";
+  for (const char c : word) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
 std::string without_controls(std::string_view message) {
   return escape_controls(message, "\n\t");
 }

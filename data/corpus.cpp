@@ -4,7 +4,6 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "core/utf8.h"
-#include "data/sha256.h"
 #include "data/user_block.h"
 
 #include <algorithm>
@@ -47,6 +46,18 @@ bool looks_binary(std::string_view start) {
   return strange * 3 > size;
 }
 
+/// A NUL, or bytes that are not UTF-8; a character that the end of `start` cuts is forgiven.
+bool holds_other_than_text(std::string_view start) {
+  while (!start.empty()) {
+    const Utf8Front front = utf8_front(start);
+    if (start[0] == '\0' || front.kind == Utf8Front::Kind::wrong) {
+      return true;
+    }
+    start.remove_prefix(front.bytes);
+  }
+  return false;
+}
+
 void check_is_text(const std::string& path, uint64_t bytes) {
   const std::string start = read_bytes(path, size_t{1} << 16);
   if (looks_like_utf16(start)) {
@@ -56,7 +67,8 @@ void check_is_text(const std::string& path, uint64_t bytes) {
                 .hint = fmt::format("convert it: iconv -f UTF-16 -t UTF-8 '{}' > utf8.txt", path)});
   }
   const std::string kind = guess_file_kind(start.substr(0, UserBlock::size), bytes);
-  const bool known_kind = kind != "text" && kind != "unknown binary data";
+  // Text may begin with the letters that mark a format: GGUF, %PDF.
+  const bool known_kind = kind != "text" && kind != "unknown binary data" && holds_other_than_text(start);
   if (known_kind || looks_binary(start)) {
     fail_input({.where = path,
                 .what = "is not text: looks like " + kind,
@@ -128,6 +140,7 @@ void add_folder(Corpus& corpus, const std::string& folder, const std::string& sk
     } else if (!fs::is_regular_file(path, error)) {
       left_out.broken.push_back(name);
     } else if (name == "SOURCE") {
+      log_info("{}: SOURCE is recorded as where the text comes from, and not read as text", folder);
       corpus.provenance += read_bytes(path, 4096);
     } else if (fs::file_size(path) == 0) {
       left_out.empty.push_back(name);
@@ -161,14 +174,6 @@ void survey_text(std::string_view text, CorpusSurvey& survey) {
   }
 }
 
-std::string hash_files(const Corpus& corpus) {
-  Sha256 hash;
-  for (const CorpusFile& source : corpus.files) {
-    hash.update_to_end(open_for_reading(source.path).get(), source.path);
-  }
-  return hash.hex();
-}
-
 }  // namespace
 
 Corpus find_corpus(const std::vector<std::string>& inputs, const std::optional<std::string>& separator,
@@ -195,7 +200,8 @@ Corpus find_corpus(const std::vector<std::string>& inputs, const std::optional<s
   return corpus;
 }
 
-CorpusReader::CorpusReader(const Corpus& corpus, size_t block_bytes) : corpus_(corpus), block_bytes_(block_bytes) {
+CorpusReader::CorpusReader(const Corpus& corpus, size_t block_bytes, Sha256* hash)
+    : corpus_(corpus), block_bytes_(block_bytes), hash_(hash) {
   check(block_bytes >= 16, "blocks of {} bytes are too small", block_bytes);
 }
 
@@ -205,6 +211,7 @@ bool CorpusReader::open_next() {
   }
   file_ = open_for_reading(corpus_.files[next_file_].path);
   ++next_file_;
+  file_bytes_ = 0;
   file_ended_ = false;
   at_line_start_ = true;
   starts_document_ = true;
@@ -222,7 +229,24 @@ void CorpusReader::fill() {
   const size_t wanted = pending_.size() - old_size;
   const size_t got = read_fully(file_.get(), pending_.data() + old_size, wanted, corpus_.files[next_file_ - 1].path);
   pending_.resize(old_size + got);
+  if (hash_ != nullptr) {
+    hash_->update(pending_.data() + old_size, got);
+  }
+  file_bytes_ += got;
   file_ended_ = got < wanted;
+  check_size();
+}
+
+/// The passes must see the same text: what one counts another one cuts and encodes.
+void CorpusReader::check_size() const {
+  const CorpusFile& file = corpus_.files[next_file_ - 1];
+  if (file_bytes_ > file.bytes || (file_ended_ && file_bytes_ < file.bytes)) {
+    fail_input({.where = file.path,
+                .what = "changed while the text was read",
+                .found = fmt::format("{} bytes", std::max(file_bytes_, file_size(file_.get(), file.path))),
+                .expected = fmt::format("{} bytes", file.bytes),
+                .hint = changed_text_hint});
+  }
 }
 
 /// At most block_bytes_ of what is pending, up to a line end if there is one.
@@ -289,7 +313,8 @@ bool CorpusReader::next(CorpusBlock& block) {
 
 CorpusSurvey survey_corpus(const Corpus& corpus) {
   CorpusSurvey survey;
-  CorpusReader reader(corpus, pass_block_bytes);
+  Sha256 hash;
+  CorpusReader reader(corpus, pass_block_bytes, &hash);
   CorpusBlock block;
   while (reader.next(block)) {
     survey.documents += block.starts_document ? 1 : 0;
@@ -298,7 +323,7 @@ CorpusSurvey survey_corpus(const Corpus& corpus) {
   for (const CorpusFile& file : corpus.files) {
     survey.bom_files += read_bytes(file.path, byte_order_mark.size()) == byte_order_mark ? 1 : 0;
   }
-  survey.sha256 = hash_files(corpus);
+  survey.sha256 = hash.hex();
   if (survey.blank) {
     fail_input({.where = corpus.files.front().path,
                 .what = "the text is blank: nothing but blanks and line ends",

@@ -2,6 +2,7 @@
 // Text files as a stream of documents, read block by block: what `prepare` walks several times, with bounded memory.
 
 #include "data/file_descriptor.h"
+#include "data/sha256.h"
 
 #include <cstdint>
 #include <optional>
@@ -22,9 +23,9 @@ struct Corpus {
   std::string provenance;                ///< what files named SOURCE in the folders say
 };
 
-/// Files as given; a folder stands for its files, sorted by name. Left out are hidden files, `skip` and SOURCE (its
-/// provenance), and, with a line to standard error, sub-folders, empty files and links to nothing. Throws an input
-/// Error for what is missing, empty, UTF-16 (with the conversion) or not text.
+/// Files as given; a folder stands for its files, sorted by name. Left out are hidden files and `skip`, and, with a
+/// line to standard error, SOURCE (the folder's provenance), sub-folders, empty files and links to nothing. Throws an
+/// input Error for what is missing, empty, UTF-16 (with the conversion) or not text.
 Corpus find_corpus(const std::vector<std::string>& inputs, const std::optional<std::string>& separator,
                    const std::string& skip = "");
 
@@ -37,24 +38,28 @@ struct CorpusBlock {
 /// document begins a block; empty documents do not exist.
 class CorpusReader {
  public:
-  CorpusReader(const Corpus& corpus, size_t block_bytes);
+  /// `hash`, where one is given, sees the bytes of the files, one after the other.
+  CorpusReader(const Corpus& corpus, size_t block_bytes, Sha256* hash = nullptr);
 
-  /// False at the end of the last file.
+  /// False at the end of the last file. Throws an input Error when a file has not the size that find_corpus found.
   bool next(CorpusBlock& block);
 
  private:
   bool open_next();
   void fill();
+  void check_size() const;
   size_t block_length() const;
   size_t separator_line(std::string_view text, size_t& line_bytes) const;
   void take(size_t count, CorpusBlock& block);
 
   const Corpus& corpus_;
   size_t block_bytes_;
+  Sha256* hash_;
   size_t next_file_ = 0;
   FileDescriptor file_;
   std::string pending_;
-  size_t begin_ = 0;  // of what is left in pending_
+  size_t begin_ = 0;         // of what is left in pending_
+  uint64_t file_bytes_ = 0;  // read of file_
   bool file_ended_ = false;
   bool at_line_start_ = true;
   bool starts_document_ = true;
@@ -74,6 +79,9 @@ struct CorpusSurvey {
 };
 
 CorpusSurvey survey_corpus(const Corpus& corpus);
+
+/// What to do about text that changes between or during passes.
+inline constexpr const char* changed_text_hint = "run it again when nothing writes to the text";
 
 /// Where /val begins, counted in bytes of documents: the first line end (or document end) that leaves at most val_share
 /// of the bytes behind it; the last one before when none is left; between two characters in a text of one line

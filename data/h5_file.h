@@ -24,7 +24,8 @@ std::string_view to_string(H5Type type);
 /// Writes one file. Until commit() only the temporary exists; the destructor removes it.
 ///
 /// A disk that fills is noticed by write streams at once and by the rest in commit(): a work Error with the bytes
-/// needed and free. A folder that is missing or cannot be written is an input Error of the constructor.
+/// needed and free. A folder that is missing or cannot be written, and a target that is no file (a device, a pipe), is
+/// an input Error of the constructor.
 class H5Writer {
  public:
   H5Writer(const std::string& path, const H5Format& format);

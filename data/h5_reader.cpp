@@ -110,12 +110,15 @@ void H5Reader::State::read_number(const std::string& object, const std::string& 
 H5Reader::H5Reader(const std::string& path, const H5Format& format) : state_(std::make_unique<State>()) {
   h5::silence();
   state_->path = path;
-  state_->block = check_user_block(path, format);
+  const FileDescriptor file = open_for_reading(path);
+  state_->block = check_user_block(file, path, format);
   const h5::Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Locking fails on some network file systems and stops a second reader on others; we only read, and files are
   // replaced whole, so there is nothing to lock.
   H5Pset_file_locking(access.get(), false, true);
-  state_->file = h5::Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
+  // By its descriptor: `path` may be another file by now, a checkpoint that a run has replaced.
+  const std::string checked = fmt::format("/proc/self/fd/{}", file.get());
+  state_->file = h5::Handle(H5Fopen(checked.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
   if (!state_->file) {
     fail_input(
         {.where = path, .what = "libhdf5 cannot open the file though its checksum is right", .hint = format.remedy});

@@ -140,11 +140,7 @@ int64_t sink_access_list(Sink* sink) {
   if (H5Pset_driver(access.get(), driver_id, &sink) < 0) {
     return -1;
   }
-  Handle result(-1, H5Pclose);
-  std::swap(result, access);
-  const hid_t id = result.get();
-  H5Iinc_ref(id);  // the handle gives one reference back, the caller gets the other
-  return id;
+  return access.release();
 }
 
 }  // namespace minillm::h5

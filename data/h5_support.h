@@ -27,6 +27,9 @@ class Handle {
   hid_t get() const { return id_; }
   explicit operator bool() const { return id_ >= 0; }
 
+  /// Who takes it gives it back.
+  hid_t release() { return std::exchange(id_, -1); }
+
   herr_t reset() { return id_ >= 0 ? close_(std::exchange(id_, -1)) : 0; }
 
  private:

@@ -1,4 +1,6 @@
 #pragma once
+// The version of HDF5 that runs.
+
 #include <string>
 
 namespace minillm {

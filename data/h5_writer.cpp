@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +24,7 @@ std::string resolve(const std::string& path) {
   if (fs::is_directory(path, error)) {
     fail_input({.where = path, .what = "is a folder, a file's name is needed"});
   }
+  check_replaceable(path);
   if (fs::is_symlink(path, error)) {
     const fs::path target = fs::weakly_canonical(path, error);
     return error ? path : target.string();
@@ -35,10 +35,6 @@ std::string resolve(const std::string& path) {
                 .hint = fmt::format("mkdir -p '{}'", folder_of(path))});
   }
   return path;
-}
-
-bool is_disk_full(int error_number) {
-  return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
 }
 
 /// Writing beyond RLIMIT_FSIZE must be an error to report, not a signal that kills the run.
@@ -69,21 +65,10 @@ struct H5Writer::State {
     unlink(temporary.c_str());
   }
 
-  /// The temporary is removed first: `free` is then what the next attempt would find.
   [[noreturn]] void fail_disk(int error_number, bool whole_size_known) {
     const uint64_t needed = sink.end;
     remove_temporary();
-    if (!is_disk_full(error_number)) {
-      fail_work({.where = path, .what = "cannot be written: " + system_error_text(error_number)});
-    }
-    struct statvfs disk {};
-    const bool known = statvfs(folder_of(path).c_str(), &disk) == 0;
-    const uint64_t free_bytes = known ? uint64_t{disk.f_bavail} * disk.f_frsize : 0;
-    fail_work({.where = path,
-               .what = fmt::format("cannot be written: {}", system_error_text(error_number)),
-               .found = fmt::format("{} bytes free", free_bytes),
-               .expected = fmt::format("{}{} bytes", whole_size_known ? "" : "more than ", needed),
-               .hint = "make room or choose another folder; nothing was left behind and an older file is unchanged"});
+    minillm::fail_disk(path, error_number, fmt::format("{}{} bytes", whole_size_known ? "" : "more than ", needed));
   }
 
   void create_temporary();
@@ -96,7 +81,9 @@ struct H5Writer::State {
 };
 
 void H5Writer::State::create_temporary() {
-  for (const std::string& stale : remove_stale_temporaries(folder_of(path))) {
+  const std::string own_name = path.substr(path.rfind('/') + 1);
+  const auto is_ours = [&](const std::string& name) { return name == own_name; };
+  for (const std::string& stale : remove_stale_temporaries(folder_of(path), is_ours)) {
     log_info("removed {}, left by a run that was killed", stale);
   }
   temporary = temporary_name(path);
@@ -286,8 +273,7 @@ H5Stream<T>::H5Stream(H5Writer& writer, const std::string& name) : state_(*write
   H5Pset_shuffle(creation.get());
   H5Pset_deflate(creation.get(), 1);
   h5::Handle dataset = state_.create_dataset(name, h5::type_for<T>(), space, creation.get());
-  H5Iinc_ref(dataset.get());  // kept beyond the handle, until finish() or the destructor
-  dataset_ = dataset.get();
+  dataset_ = dataset.release();
   pending_.reserve(chunk_values);
 }
 

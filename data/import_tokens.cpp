@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "data/file_descriptor.h"
 #include "data/sha256.h"
+#include "data/token_file.h"
 #include "data/token_writer.h"
 #include "data/user_block.h"
 
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 namespace minillm {
@@ -35,8 +37,10 @@ class TokenSource {
  public:
   TokenSource(const std::string& path, const ImportOptions& options) : path_(path), file_(open_for_reading(path)) {
     const uint64_t bytes = file_size(file_.get(), path);
+    bytes_ = bytes;
     std::array<unsigned char, header_bytes> header{};
     const size_t got = read_fully(file_.get(), header.data(), header.size(), path);
+    hash_.update(header.data(), got);
     const uint32_t magic = got == header.size() ? little_endian(header.data(), 4) : 0;
     if (magic == magic_u16 || magic == magic_u32) {
       read_header(header.data(), magic, bytes);
@@ -47,6 +51,7 @@ class TokenSource {
       if (lseek(file_.get(), 0, SEEK_SET) < 0) {
         fail_input({.where = path, .what = "cannot be read from its beginning"});
       }
+      hash_ = Sha256();
     }
     choose_width(options.dtype, magic == magic_u16 || magic == magic_u32);
     if (!has_header_) {
@@ -64,13 +69,14 @@ class TokenSource {
   }
 
   int64_t tokens() const { return tokens_; }
-  size_t width() const { return width_; }
 
-  /// At most `most` further ids, compared with the vocabulary.
-  std::vector<int32_t> read(int64_t most, int64_t vocab_size) {
-    std::vector<unsigned char> bytes(static_cast<size_t>(most) * width_);
+  /// `count` further ids, compared with the vocabulary.
+  std::vector<int32_t> read(int64_t count, int64_t vocab_size) {
+    std::vector<unsigned char> bytes(static_cast<size_t>(count) * width_);
     const size_t got = read_fully(file_.get(), bytes.data(), bytes.size(), path_);
-    std::vector<int32_t> ids(got / width_);
+    check_unchanged(got == bytes.size());
+    hash_.update(bytes.data(), bytes.size());
+    std::vector<int32_t> ids(static_cast<size_t>(count));
     for (size_t i = 0; i < ids.size(); ++i) {
       const uint32_t id = little_endian(bytes.data() + i * width_, width_);
       if (id >= static_cast<uint64_t>(vocab_size)) {
@@ -83,11 +89,28 @@ class TokenSource {
       }
       ids[i] = static_cast<int32_t>(id);
     }
-    position_ += static_cast<int64_t>(ids.size());
+    position_ += count;
     return ids;
   }
 
+  /// "train.bin (sha256 ...)", when all was read. Without its folder: see describe_source in data/prepare.cpp.
+  std::string describe() {
+    char more = 0;
+    check_unchanged(read_fully(file_.get(), &more, 1, path_) == 0);
+    return fmt::format("{} (sha256 {})", std::filesystem::path(path_).filename().string(), hash_.hex());
+  }
+
  private:
+  void check_unchanged(bool holds) const {
+    if (!holds) {
+      fail_input({.where = path_,
+                  .what = "changed while it was read",
+                  .found = fmt::format("{} bytes", file_size(file_.get(), path_)),
+                  .expected = fmt::format("{} bytes", bytes_),
+                  .hint = "run it again when nothing writes to the file"});
+    }
+  }
+
   void read_header(const unsigned char* header, uint32_t magic, uint64_t bytes) {
     const uint32_t version = little_endian(header + 4, 4);
     const uint32_t needed = magic == magic_u16 ? 1 : 7;
@@ -121,10 +144,11 @@ class TokenSource {
   /// Raw tokens have no mark, but files with a long one of their own are no tokens.
   void reject_other_formats(std::string_view start, uint64_t bytes) const {
     const std::string kind = guess_file_kind(std::string(start.substr(0, UserBlock::size)), bytes);
-    if (kind == "a minillm file" || kind == "plain HDF5" || kind == "a NumPy array") {
+    if (kind == "a minillm file" || kind == "plain HDF5" || kind == "a NumPy array" || kind.ends_with(llmc_kinds)) {
       fail_input({.where = path_,
                   .what = "is not a raw token file: looks like " + kind,
-                  .expected = "little-endian integers and nothing else, or llm.c's header before them"});
+                  .expected = "little-endian integers and nothing else, or llm.c's header before them",
+                  .hint = kind == llmc_model_kind ? "minillm import makes a run of it" : ""});
     }
   }
 
@@ -147,6 +171,8 @@ class TokenSource {
 
   std::string path_;
   FileDescriptor file_;
+  Sha256 hash_;         // of the bytes read
+  uint64_t bytes_ = 0;  // of the file, when it was opened
   bool has_header_ = false;
   size_t width_ = 2;
   int64_t tokens_ = 0;
@@ -160,19 +186,12 @@ void copy_tokens(TokenSource& source, int64_t count, Split split, int64_t vocab_
   }
 }
 
-std::string hash_of_file(const std::string& path) {
-  const FileDescriptor file = open_for_reading(path);
-  Sha256 hash;
-  hash.update_to_end(file.get(), path);
-  return hash.hex();
-}
-
 void check_options(const ImportOptions& options) {
-  if (options.vocab_size < 1 || options.vocab_size > INT32_MAX) {
+  if (options.vocab_size < smallest_token_vocabulary || options.vocab_size > INT32_MAX) {
     fail_input({.where = "--vocab",
                 .what = "the number of ids is needed",
                 .found = std::to_string(options.vocab_size),
-                .expected = "1 or more"});
+                .expected = fmt::format("{} to {}", smallest_token_vocabulary, INT32_MAX)});
   }
   if (!(options.val_share >= 0 && options.val_share < 1)) {
     fail_input({.where = "--val",
@@ -187,6 +206,10 @@ void check_options(const ImportOptions& options) {
 ImportSummary import_tokens(const ImportOptions& options) {
   check_options(options);
   TokenSource source(options.file, options);
+  std::optional<TokenSource> val_source;
+  if (!options.val_file.empty()) {
+    val_source.emplace(options.val_file, options);
+  }
   for (const std::string& input : {options.file, options.val_file}) {
     std::error_code error;
     if (!input.empty() && std::filesystem::equivalent(input, options.out, error) && !error) {
@@ -195,17 +218,17 @@ ImportSummary import_tokens(const ImportOptions& options) {
   }
   TokenWriter writer(options.out);
   writer.begin(options.vocab_size);
-  std::string description = fmt::format("{} (sha256 {})", options.file, hash_of_file(options.file));
-  if (options.val_file.empty()) {
+  std::string description;
+  if (!val_source) {
     const int64_t val_tokens =
         static_cast<int64_t>(std::floor(static_cast<double>(source.tokens()) * options.val_share));
     copy_tokens(source, source.tokens() - val_tokens, Split::train, options.vocab_size, writer);
     copy_tokens(source, val_tokens, Split::val, options.vocab_size, writer);
+    description = source.describe();
   } else {
-    TokenSource val_source(options.val_file, options);
     copy_tokens(source, source.tokens(), Split::train, options.vocab_size, writer);
-    copy_tokens(val_source, val_source.tokens(), Split::val, options.vocab_size, writer);
-    description += fmt::format(", {} (sha256 {})", options.val_file, hash_of_file(options.val_file));
+    copy_tokens(*val_source, val_source->tokens(), Split::val, options.vocab_size, writer);
+    description = source.describe() + ", " + val_source->describe();
   }
   ImportSummary summary;
   summary.out = options.out;

@@ -31,16 +31,6 @@ int64_t window_count(const Tokens& tokens, int64_t seq_len) {
   return tokens.size() == 0 ? 0 : (tokens.size() - 1) / seq_len;
 }
 
-void read_windows(const Tokens& tokens, int64_t seq_len, int64_t first, int64_t count, Batch& batch) {
-  const int64_t windows = window_count(tokens, seq_len);
-  check(first >= 0 && count >= 0 && first <= windows - count, "windows {} to {} of {} were asked for", first,
-        first + count, windows);
-  resize(batch, count, seq_len);
-  for (int64_t row = 0; row < count; ++row) {
-    copy_window(tokens, seq_len, first + row, row, batch);
-  }
-}
-
 Loader::Loader(const Tokens& tokens, int64_t seq_len, std::string_view order, uint64_t seed, std::string_view split)
     : tokens_(tokens),
       seq_len_(seq_len),

@@ -18,9 +18,6 @@ namespace minillm {
 /// Windows of seq_len + 1 tokens that overlap by one; 0 when there is not even one.
 int64_t window_count(const Tokens& tokens, int64_t seq_len);
 
-/// `count` windows from `first` on, in order: what an evaluation reads. `batch` keeps its memory from call to call.
-void read_windows(const Tokens& tokens, int64_t seq_len, int64_t first, int64_t count, Batch& batch);
-
 class Loader {
  public:
   /// `order` is "shuffled" or "sequential". `tokens` must outlive the loader. Throws an input Error when the split is

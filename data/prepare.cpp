@@ -6,6 +6,7 @@
 #include "core/rng.h"
 #include "core/text.h"
 #include "data/corpus.h"
+#include "data/sha256.h"
 #include "data/token_file.h"
 #include "data/token_writer.h"
 #include "data/tokenizer.h"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <memory>
 
 namespace minillm {
@@ -62,16 +64,42 @@ std::string sample_text(const Corpus& corpus, int64_t train_bytes, int64_t sampl
   return text;
 }
 
+/// Some characters of `text` from a little before `place`, for a message.
+std::string excerpt(std::string_view text, size_t place) {
+  constexpr size_t around = 16;
+  const auto inside_character = [&](size_t at) {
+    return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  size_t begin = place - std::min(place, around);
+  size_t end = std::min(text.size(), place + around);
+  while (inside_character(begin) && place - begin < around + 3) {
+    --begin;
+  }
+  while (inside_character(end) && end - place < around + 3) {
+    ++end;
+  }
+  return "'" + printable(text.substr(begin, end - begin)) + "'";
+}
+
+/// `decoded` must be `text`, from whose ids it was made. `name` is the tokenizer's file, or "" for one trained here.
+void check_gave_back(std::string_view text, std::string_view decoded, const std::string& name) {
+  if (decoded == text) {
+    return;
+  }
+  const auto differ = std::mismatch(text.begin(), text.end(), decoded.begin(), decoded.end()).first;
+  const size_t place = static_cast<size_t>(differ - text.begin());
+  fail_input({.where = name.empty() ? "tokenizer" : name,
+              .what = "the tokenizer changes text",
+              .found = fmt::format("{} for {}", excerpt(decoded, place), excerpt(text, place)),
+              .expected = "the same bytes",
+              .hint = name.empty() ? "that must not be: please report it with the text"
+                                   : "use a model without normalisation, dummy prefix and removal of blanks"});
+}
+
 /// Other people's models may normalise; what they do to blanks and compatibility characters shows it.
 void check_exact(const Tokenizer& tokenizer, const std::string& path) {
   for (const char* text : {"Hello", " Hello", "  a  b\t c ", "ﬁ\xc2\xa0…", "x\n y\n"}) {
-    if (tokenizer.decode(tokenizer.encode(text)) != text) {
-      fail_input({.where = path,
-                  .what = "the tokenizer changes text",
-                  .found = fmt::format("'{}' for '{}'", tokenizer.decode(tokenizer.encode(text)), text),
-                  .expected = "the same bytes",
-                  .hint = "use a model without normalisation, dummy prefix and removal of blanks"});
-    }
+    check_gave_back(text, tokenizer.decode(tokenizer.encode(text)), path);
   }
 }
 
@@ -117,22 +145,23 @@ struct Piece {
   std::exception_ptr error;
 };
 
-void encode_piece(const Tokenizer& tokenizer, Piece& piece) {
+void encode_piece(const Tokenizer& tokenizer, const std::string& name, Piece& piece) {
   try {
     if (piece.starts_document) {
       piece.ids.push_back(tokenizer.bos_id());
     }
     tokenizer.encode(piece.text, piece.ids);
-    check(tokenizer.decode(piece.ids) == piece.text, "the tokenizer does not give back the text it encoded");
+    check_gave_back(piece.text, tokenizer.decode(piece.ids), name);
   } catch (...) {
     piece.error = std::current_exception();  // must not leave a thread of the team
   }
 }
 
-void write_pieces(const Tokenizer& tokenizer, std::vector<Piece>& pieces, TokenWriter& writer) {
+void write_pieces(const Tokenizer& tokenizer, const std::string& name, std::vector<Piece>& pieces,
+                  TokenWriter& writer) {
   parallel_for(static_cast<int64_t>(pieces.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      encode_piece(tokenizer, pieces[static_cast<size_t>(i)]);
+      encode_piece(tokenizer, name, pieces[static_cast<size_t>(i)]);
     }
   });
   for (const Piece& piece : pieces) {
@@ -144,8 +173,11 @@ void write_pieces(const Tokenizer& tokenizer, std::vector<Piece>& pieces, TokenW
   pieces.clear();
 }
 
-void encode_corpus(const Corpus& corpus, int64_t train_bytes, const Tokenizer& tokenizer, TokenWriter& writer) {
-  CorpusReader reader(corpus, encode_block_bytes);
+/// Encodes and writes all text; returns the SHA-256 of the files' bytes as they were read here.
+std::string encode_corpus(const Corpus& corpus, int64_t train_bytes, const Tokenizer& tokenizer,
+                          const std::string& tokenizer_name, TokenWriter& writer) {
+  Sha256 hash;
+  CorpusReader reader(corpus, encode_block_bytes, &hash);
   CorpusBlock block;
   std::vector<Piece> pieces;
   size_t waiting = 0;
@@ -162,11 +194,24 @@ void encode_corpus(const Corpus& corpus, int64_t train_bytes, const Tokenizer& t
     position += size;
     waiting += block.text.size();
     if (waiting >= batch_bytes) {
-      write_pieces(tokenizer, pieces, writer);
+      write_pieces(tokenizer, tokenizer_name, pieces, writer);
       waiting = 0;
     }
   }
-  write_pieces(tokenizer, pieces, writer);
+  write_pieces(tokenizer, tokenizer_name, pieces, writer);
+  return hash.hex();
+}
+
+/// Numbers and split are those of the first pass; the tokens must be of the same bytes. The reader notices another
+/// size.
+void check_unchanged(const Corpus& corpus, const std::string& sha256_before, const std::string& sha256) {
+  if (sha256 != sha256_before) {
+    fail_input({.where = corpus.files.size() == 1 ? corpus.files[0].path : fmt::format("{} files", corpus.files.size()),
+                .what = "changed while the text was read",
+                .found = "SHA-256 " + sha256,
+                .expected = sha256_before,
+                .hint = changed_text_hint});
+  }
 }
 
 double share_of_bytes(const Tokenizer& tokenizer, const TokenWriter& writer) {
@@ -181,16 +226,19 @@ double share_of_bytes(const Tokenizer& tokenizer, const TokenWriter& writer) {
   return static_cast<double>(byte_pieces) / static_cast<double>(tokens);
 }
 
-std::string describe_source(const PrepareOptions& options, const Corpus& corpus, const CorpusSurvey& survey) {
-  std::string inputs;
-  for (const std::string& input : options.inputs) {
-    inputs += (inputs.empty() ? "" : " ") + input;
+/// Names without folders: the source is part of the data's checksum, by which a resumed run knows its data, and the
+/// same text is the same data from wherever it is read.
+std::string describe_source(const Corpus& corpus, const CorpusSurvey& survey) {
+  std::string names;
+  for (const CorpusFile& file : corpus.files) {
+    if (names.size() > 2000) {
+      names += " ...";
+      break;
+    }
+    names += (names.empty() ? "" : " ") + std::filesystem::path(file.path).filename().string();
   }
-  if (inputs.size() > 2000) {
-    inputs = inputs.substr(0, 2000) + "...";
-  }
-  std::string text = fmt::format("{} ({} files, {} bytes of text, sha256 {})", inputs, corpus.files.size(),
-                                 survey.bytes, survey.sha256);
+  std::string text = fmt::format("{} ({} files, {} bytes of text, sha256 {})", names, corpus.files.size(), survey.bytes,
+                                 survey.sha256);
   return corpus.provenance.empty() ? text : text + "\n" + corpus.provenance.substr(0, 20000);
 }
 
@@ -207,7 +255,8 @@ PrepareSummary prepare(const PrepareOptions& options) {
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(options, corpus, cut.train_bytes, summary);
   writer.begin(tokenizer->vocab_size());
   log_info("encoding {} bytes", thousands(survey.bytes));
-  encode_corpus(corpus, cut.train_bytes, *tokenizer, writer);
+  const std::string sha256 = encode_corpus(corpus, cut.train_bytes, *tokenizer, options.tokenizer_path, writer);
+  check_unchanged(corpus, survey.sha256, sha256);
   summary.out = options.out;
   summary.vocab_size = tokenizer->vocab_size();
   summary.files = static_cast<int64_t>(corpus.files.size());
@@ -227,7 +276,7 @@ PrepareSummary prepare(const PrepareOptions& options) {
   summary.invalid_bytes = survey.invalid_bytes;
   summary.asked_val_share = options.val_share;
   summary.cut_at_line_end = cut.at_line_end;
-  summary.sha256 = writer.finish(describe_source(options, corpus, survey), tokenizer.get(),
+  summary.sha256 = writer.finish(describe_source(corpus, survey), tokenizer.get(),
                                  TokenWriter::Bytes{summary.train_bytes, summary.val_bytes});
   return summary;
 }

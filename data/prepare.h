@@ -17,10 +17,10 @@ namespace minillm {
 struct PrepareOptions {
   std::vector<std::string> inputs;  ///< files and folders; see find_corpus
   std::string out;                  ///< the data file
-  std::optional<int64_t>
-      vocab_size;              ///< 2048 when a tokenizer is trained; with tokenizer_path it must be that one's size
-  double val_share = 0.1;      ///< in [0, 1)
-  std::string tokenizer_path;  ///< a SentencePiece model or a data file; empty: train one
+  /// 2048 when a tokenizer is trained; with tokenizer_path it must be that one's size.
+  std::optional<int64_t> vocab_size;
+  double val_share = 0.1;                    ///< in [0, 1)
+  std::string tokenizer_path;                ///< a SentencePiece model or a data file; empty: train one
   std::optional<std::string> separator;      ///< a line between documents; "" for blank lines
   int64_t sample_bytes = int64_t{64} << 20;  ///< the most text the tokenizer learns from
 };

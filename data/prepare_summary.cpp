@@ -15,6 +15,20 @@ std::string counted(int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", thousands(number), noun, number == 1 ? "" : "s");
 }
 
+/// What a run needs to change to train on splits that the usual window of 256 tokens does not fit in.
+std::string note_about_windows(const PrepareSummary& summary) {
+  if (summary.val_tokens == 1) {
+    return "the validation split is a single token, too short for any window: set train.eval_every to 0";
+  }
+  const bool val_counts = summary.val_tokens > 0 && summary.val_tokens < summary.train_tokens;
+  const int64_t shorter = val_counts ? summary.val_tokens : summary.train_tokens;
+  if (shorter > 256) {
+    return "";
+  }
+  return fmt::format("the {} split is shorter than a window of 256: set data.seq_len to at most {}",
+                     val_counts ? "validation" : "training", shorter - 1);
+}
+
 std::string notes(const PrepareSummary& summary) {
   std::string text;
   const auto note = [&](const std::string& line) { text += "note: " + line + "\n"; };
@@ -45,14 +59,14 @@ std::string notes(const PrepareSummary& summary) {
   const double share = static_cast<double>(summary.val_bytes) /
                        static_cast<double>(std::max<int64_t>(1, summary.train_bytes + summary.val_bytes));
   if (std::abs(share - summary.asked_val_share) > summary.asked_val_share / 2) {
-    note(fmt::format("the validation split is {:.1f} % of the text, {:.1f} % were asked for: it begins at a line end",
-                     100 * share, 100 * summary.asked_val_share));
+    note(fmt::format("the validation split is {:.1f} % of the text, {:.1f} % were asked for: it begins {}", 100 * share,
+                     100 * summary.asked_val_share,
+                     summary.cut_at_line_end ? "at a line end" : "between two words or characters"));
   }
-  if (summary.windows(256) == 0) {
-    note(fmt::format("the training split is shorter than a window of 256: set data.seq_len to at most {}",
-                     summary.train_tokens - 1));
+  if (const std::string windows = note_about_windows(summary); !windows.empty()) {
+    note(windows);
   }
-  if (summary.val_tokens < 2) {
+  if (summary.val_tokens == 0) {
     note("the validation split is empty: such a run cannot be evaluated");
   }
   return text;

@@ -67,4 +67,10 @@ std::string sha256_hex(std::string_view bytes) {
   return hash.hex();
 }
 
+std::string sha256_of_file(const std::string& path) {
+  Sha256 hash;
+  hash.update_to_end(open_for_reading(path).get(), path);
+  return hash.hex();
+}
+
 }  // namespace minillm

@@ -32,4 +32,7 @@ class Sha256 {
 
 std::string sha256_hex(std::string_view bytes);
 
+/// Of a file's bytes.
+std::string sha256_of_file(const std::string& path);
+
 }  // namespace minillm

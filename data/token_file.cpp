@@ -53,8 +53,12 @@ TokenFile TokenFile::open(const std::string& path) {
   TokenFile file;
   file.path = path;
   file.vocab_size = reader.int_attribute("/", "vocab_size");
-  if (file.vocab_size < 1 || file.vocab_size > INT32_MAX) {
-    fail_input({.where = path, .what = "vocab_size makes no sense", .found = std::to_string(file.vocab_size)});
+  if (file.vocab_size < smallest_token_vocabulary || file.vocab_size > INT32_MAX) {
+    fail_input({.where = path,
+                .what = "vocab_size makes no sense",
+                .found = std::to_string(file.vocab_size),
+                .expected = fmt::format("{} to {}", smallest_token_vocabulary, INT32_MAX),
+                .hint = token_format().remedy});
   }
   file.train = read_split(reader, "/train", file.vocab_size);
   file.val = read_split(reader, "/val", file.vocab_size);

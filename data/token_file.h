@@ -34,6 +34,9 @@ class Tokens {
   std::vector<uint32_t> wide_;  // one of the two is empty
 };
 
+/// With one id there is nothing to predict, and no model is that small.
+inline constexpr int64_t smallest_token_vocabulary = 2;
+
 struct TokenFile {
   std::string path;  ///< as given; "synthetic" for the built-in corpus
   Tokens train;

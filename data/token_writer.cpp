@@ -1,6 +1,8 @@
 #include "data/token_writer.h"
 
 #include "core/error.h"
+#include "core/memory.h"
+#include "core/text.h"
 #include "data/file_descriptor.h"
 #include "data/token_file.h"
 #include "data/unigram.h"
@@ -28,6 +30,18 @@ void refuse_foreign_file(const std::string& path) {
                 .found = kind,
                 .expected = "a new name, or a minillm file to replace",
                 .hint = "give another name, or remove the file"});
+  }
+}
+
+/// Asking for more memory than there is ends in a kill, not in an error.
+void check_counts_fit_memory(int64_t vocab_size) {
+  const double bytes = 2.0 * sizeof(int64_t) * static_cast<double>(vocab_size);  // a table for each split
+  if (bytes > physical_memory()) {
+    fail_input({.where = "--vocab",
+                .what = "the counts of so many ids do not fit this machine's memory",
+                .found = fmt::format("{} for {} ids", bytes_text(bytes), vocab_size),
+                .expected = "at most " + bytes_text(physical_memory()),
+                .hint = "give the size of the vocabulary that the tokens belong to"});
   }
 }
 
@@ -102,7 +116,9 @@ TokenWriter::TokenWriter(const std::string& path) {
 TokenWriter::~TokenWriter() = default;
 
 void TokenWriter::begin(int64_t vocab_size) {
-  check(vocab_size >= 1 && vocab_size <= INT32_MAX, "a vocabulary of {} is impossible", vocab_size);
+  check(vocab_size >= smallest_token_vocabulary && vocab_size <= INT32_MAX, "a vocabulary of {} is impossible",
+        vocab_size);
+  check_counts_fit_memory(vocab_size);
   state_->vocab_size = vocab_size;
   for (SplitStream& split : state_->splits) {
     split.begin(state_->writer, vocab_size);

@@ -20,7 +20,8 @@ class TokenWriter {
   explicit TokenWriter(const std::string& path);
   ~TokenWriter();
 
-  /// Ids are stored in 2 bytes when the vocabulary allows, else in 4. Called once, before append.
+  /// Ids are stored in 2 bytes when the vocabulary allows, else in 4. Called once, before append. Throws an input Error
+  /// when counts of that many ids do not fit the memory.
   void begin(int64_t vocab_size);
 
   /// Throws an input Error for an id outside the vocabulary.

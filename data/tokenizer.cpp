@@ -25,12 +25,14 @@ constexpr std::string_view reserved_mark = "\xe2\x96\x85";  // U+2585, SentenceP
 constexpr size_t span_bytes = 4096;  // encoding costs more than linear time in the length of a span
 
 /// Bytes SentencePiece may see: how many from the front of `text` belong to a span; 0 when a byte id must stand first.
-size_t spannable(std::string_view text) {
+/// Blanks belong to spans where the model has a piece for them.
+size_t spannable(std::string_view text, bool blanks) {
   size_t length = 0;
   while (length < text.size()) {
     const std::string_view rest = text.substr(length);
     const size_t character = utf8_character(rest);
-    if (character == 0 || rest[0] == '\n' || rest[0] == '\0' || rest.substr(0, 3) == blank_mark) {
+    if (character == 0 || rest[0] == '\n' || rest[0] == '\0' || (rest[0] == ' ' && !blanks) ||
+        rest.substr(0, blank_mark.size()) == blank_mark) {
       break;
     }
     length += character;
@@ -86,6 +88,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string serialized_;
   std::vector<std::string> bytes_;     // of each id
   std::array<int32_t, 256> byte_ids_;  // of each byte
+  bool has_blank_ = false;             // a piece for the single blank
 };
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string serialized, const std::string& name)
@@ -120,6 +123,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string serialized, const std
   for (unsigned byte = 0; byte < 256; ++byte) {
     bytes_[static_cast<size_t>(byte_ids_[byte])] = std::string(1, static_cast<char>(byte));
   }
+  has_blank_ = kind(processor_.PieceToId(blank_mark)) == PieceKind::normal;
 }
 
 PieceKind SentencePieceTokenizer::kind(int32_t id) const {
@@ -151,7 +155,7 @@ void SentencePieceTokenizer::encode_span(std::string_view span, std::vector<int3
 
 void SentencePieceTokenizer::encode(std::string_view bytes, std::vector<int32_t>& ids) const {
   while (!bytes.empty()) {
-    const size_t span = spannable(bytes);
+    const size_t span = spannable(bytes, has_blank_);
     encode_span(bytes.substr(0, span), ids);
     bytes.remove_prefix(span);
     if (bytes.empty()) {
@@ -279,6 +283,19 @@ std::string run_trainer(std::string_view text, int64_t vocab_size, const std::un
   return model;
 }
 
+/// Trains on the `most` most frequent characters; the others are left to byte pieces.
+TokenizerTraining train_on_characters(std::string_view text, int64_t vocab_size,
+                                      const std::map<std::string, int64_t>& counts, size_t most) {
+  const std::unordered_set<std::string> kept = choose_characters(counts, most);
+  // The trainer takes a turn for every piece asked for, also without merges left; each merge shortens the text.
+  vocab_size = std::min(vocab_size, 259 + static_cast<int64_t>(kept.size() + text.size()));
+  TokenizerTraining result;
+  result.characters = static_cast<int64_t>(counts.size());
+  result.characters_kept = static_cast<int64_t>(kept.size());
+  result.tokenizer = std::make_unique<SentencePieceTokenizer>(run_trainer(text, vocab_size, kept), "tokenizer");
+  return result;
+}
+
 }  // namespace
 
 std::vector<int32_t> Tokenizer::encode(std::string_view bytes) const {
@@ -327,12 +344,15 @@ TokenizerTraining train_tokenizer(std::string_view text, int64_t vocab_size) {
   }
   const size_t room = static_cast<size_t>(vocab_size - 259);
   const size_t most = counts.size() <= room ? counts.size() : std::max<size_t>(1, room * 9 / 10);
-  const std::unordered_set<std::string> kept = choose_characters(counts, most);
-  TokenizerTraining result;
-  result.characters = static_cast<int64_t>(counts.size());
-  result.characters_kept = static_cast<int64_t>(kept.size());
-  result.tokenizer = std::make_unique<SentencePieceTokenizer>(run_trainer(text, vocab_size, kept), "tokenizer");
-  const int64_t reached = result.tokenizer->vocab_size();
+  TokenizerTraining result = train_on_characters(text, vocab_size, counts, most);
+  int64_t reached = result.tokenizer->vocab_size();
+  // Without merges for the room that was left for them it goes to characters. All characters need more than the room
+  // here, so that fills it in the end.
+  while (reached < vocab_size && result.characters_kept < result.characters) {
+    const size_t more = static_cast<size_t>(result.characters_kept + vocab_size - reached);
+    result = train_on_characters(text, vocab_size, counts, more);
+    reached = result.tokenizer->vocab_size();
+  }
   if (reached != vocab_size) {
     fail_input({.where = "vocabulary",
                 .what = fmt::format("the text is too small for a vocabulary of {}", vocab_size),

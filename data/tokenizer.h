@@ -2,10 +2,12 @@
 // Tokenizer: bytes to ids and back. The one that `prepare` trains is SentencePiece BPE (Kudo and Richardson 2018;
 // Sennrich et al. 2016) with byte fallback, made byte-exact by a layer of ours.
 //
-// SentencePiece alone loses text: it maps U+2581 to a blank and invalid UTF-8 to U+FFFD. So we split the bytes at
-// newline, NUL, U+2581 and every byte that is not well-formed UTF-8, emit those as `<0xNN>` ids, and let SentencePiece
-// encode only the spans between (no normalisation, no dummy prefix, blanks kept). Decoding joins the pieces' bytes.
-// Hence decode(encode(x)) == x for any bytes x. Names of special tokens inside text ("</s>") are text like any other.
+// SentencePiece alone loses text: it maps U+2581 to a blank and invalid UTF-8 to U+FFFD, and a blank that it has no
+// piece for becomes the bytes of U+2581. So we split the bytes at newline, NUL, U+2581, every byte that is not
+// well-formed UTF-8 and, where the model has no piece for it, the blank; emit those as `<0xNN>` ids, and let
+// SentencePiece encode only the spans between (no normalisation, no dummy prefix, blanks kept). Decoding joins the
+// pieces' bytes. Hence decode(encode(x)) == x for any bytes x. Names of special tokens inside text ("</s>") are text
+// like any other.
 
 #include <cstdint>
 #include <memory>
@@ -59,10 +61,11 @@ struct TokenizerTraining {
 };
 
 /// Trains SentencePiece BPE on `text` (as large as memory for it can be: about 10 bytes a byte of text). Ids: 0
-/// `<unk>`, 1 `<s>`, 2 `</s>`, 3..258 bytes, then merges, then characters. At most nine tenths of the room behind the
-/// bytes go to characters, the most frequent first (equal counts: the smaller code point). The same text gives the same
-/// model, byte for byte: one thread, and SentencePiece breaks ties by length and then by the piece itself. Throws an
-/// input Error when the text is too small for the size, with the largest that it can give.
+/// `<unk>`, 1 `<s>`, 2 `</s>`, 3..258 bytes, then merges, then characters. Where they do not all fit, nine tenths of
+/// the room behind the bytes go to characters, the most frequent first (equal counts: the smaller code point); more
+/// where the text has too few merges for the rest. The same text gives the same model, byte for byte: one thread, and
+/// SentencePiece breaks ties by length and then by the piece itself. Throws an input Error when the text is too small
+/// for the size, with the largest that it can give; every smaller one down to smallest_vocabulary works too.
 TokenizerTraining train_tokenizer(std::string_view text, int64_t vocab_size);
 
 /// The smallest vocabulary train_tokenizer accepts: special ids, bytes, one piece.

@@ -89,6 +89,27 @@ bool looks_like_safetensors(const std::string& bytes, uint64_t file_bytes) {
   return header >= 2 && header <= file_bytes - 8;
 }
 
+/// The binary files of llm.c begin with an int32 that looks like a date; "" for any other start.
+std::string_view llmc_kind(const std::string& bytes) {
+  struct Known {
+    int32_t magic;
+    std::string_view kind;
+  };
+  static constexpr Known known[] = {
+      {20240326, llmc_model_kind},  {20240327, "a debug state of llm.c"},     {20240328, "a tokenizer of llm.c"},
+      {20240520, llmc_tokens_kind}, {20240522, "an evaluation set of llm.c"}, {20240527, "an optimizer state of llm.c"},
+      {20240801, llmc_tokens_kind}, {20240803, "a Llama 3 model of llm.c"},
+  };
+  int32_t first = 0;
+  std::memcpy(&first, bytes.data(), std::min(bytes.size(), sizeof first));
+  for (const Known& entry : known) {
+    if (entry.magic == first) {
+      return entry.kind;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string to_text(const UserBlock& block) {
@@ -126,6 +147,9 @@ std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes)
       return entry.kind;
     }
   }
+  if (const std::string_view kind = llmc_kind(first_bytes); !kind.empty()) {
+    return std::string(kind);
+  }
   if (looks_like_safetensors(first_bytes, file_bytes)) {
     return "safetensors";
   }
@@ -141,10 +165,10 @@ std::string hash_behind_user_block(int descriptor, const std::string& path) {
   return hash.hex();
 }
 
-UserBlock check_user_block(const std::string& path, const H5Format& format) {
-  const FileDescriptor file = open_for_reading(path);
+UserBlock check_user_block(const FileDescriptor& file, const std::string& path, const H5Format& format) {
   const uint64_t actual = file_size(file.get(), path);
-  const std::string start = read_bytes(path, UserBlock::size);
+  std::string start(UserBlock::size, '\0');
+  start.resize(read_fully(file.get(), start.data(), start.size(), path));
   if (std::string_view(start).substr(0, magic.size()) != magic.substr(0, start.size()) || start.empty()) {
     fail_input({.what = fmt::format("{} is not a minillm file: looks like {}", path, guess_file_kind(start, actual)),
                 .hint = fmt::format("a file of kind {} is needed", format.name)});
@@ -164,7 +188,7 @@ UserBlock check_user_block(const std::string& path, const H5Format& format) {
   if (actual > block.file_bytes) {
     refuse(fmt::format("{} was damaged: it has {} bytes, {} were written", path, actual, block.file_bytes), format);
   }
-  if (!parse_rest(text, block)) {
+  if (!parse_rest(text, block) || block.version < 1) {
     refuse(fmt::format("{} was damaged: its header cannot be read", path), format);
   }
   if (block.format != format.name) {

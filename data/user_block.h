@@ -9,9 +9,12 @@
 // then blanks and a newline. It is checked before libhdf5 reads a byte: a cut or damaged file ends in one clear
 // message.
 
+#include "data/file_descriptor.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace minillm {
 
@@ -38,13 +41,17 @@ std::string to_text(const UserBlock& block);
 /// The SHA-256 of the bytes of an open file from UserBlock::size to its end; throws a work Error when reading fails.
 std::string hash_behind_user_block(int descriptor, const std::string& path);
 
-/// Reads the block of the file at `path` and compares it with the file: kind, version, length, checksum. Throws an
-/// input Error that says which of these is wrong: missing, not ours (and what it looks like), incomplete, damaged,
-/// newer.
-UserBlock check_user_block(const std::string& path, const H5Format& format);
+/// Reads the block of a file that was opened from `path` and compares it with the file: kind, version, length,
+/// checksum. Throws an input Error that says which of these is wrong: not ours (and what it looks like), incomplete,
+/// damaged, newer. All is read through the descriptor: a file that is replaced meanwhile stays the old one.
+UserBlock check_user_block(const FileDescriptor& file, const std::string& path, const H5Format& format);
 
 /// What a file seems to be, from its first bytes: "a minillm file", "text", "safetensors", "plain HDF5", "PDF", ...;
-/// "unknown binary data" when it is none of these.
+/// "unknown binary data" when it is none of these. The files of llm.c end in llmc_kinds.
 std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes);
+
+inline constexpr std::string_view llmc_kinds = " of llm.c";
+inline constexpr std::string_view llmc_model_kind = "a GPT-2 model of llm.c";
+inline constexpr std::string_view llmc_tokens_kind = "a token file of llm.c";
 
 }  // namespace minillm

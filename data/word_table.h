@@ -9,9 +9,8 @@
 
 namespace minillm {
 
-/// Ids 0 `<unk>`, 1 `<s>`, 2 `</s>`, then the words in the order given. A word is written with what separates it: "
-/// cat",
-/// ".\n"; a text is matched word by word, the longest first, and only where a word ends.
+/// Ids 0 `<unk>`, 1 `<s>`, 2 `</s>`, then the words in the order given. A word is written with what separates it, as in
+/// " cat" and ".\n"; a text is matched word by word, the longest first, and only where a word ends.
 class WordTable final : public Tokenizer {
  public:
   explicit WordTable(const std::vector<std::string>& words);

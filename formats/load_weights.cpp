@@ -1,8 +1,8 @@
-// load_into of formats/safetensors.h: a file's tensors against a model's, name by name.
+// load_into of formats/weight_file.h: a file's tensors against a model's, name by name.
 
 #include "core/log.h"
 #include "core/text.h"
-#include "formats/safetensors.h"
+#include "formats/weight_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ struct Differences {
   bool none() const { return missing.empty() && unexpected.empty() && differing.empty(); }
 };
 
-Differences compare(const std::vector<NamedTensor>& wanted, const SafetensorsFile& file) {
+Differences compare(const std::vector<NamedTensor>& wanted, const WeightFile& file) {
   Differences differences;
   std::set<std::string_view> names;
   for (const NamedTensor& tensor : wanted) {
@@ -72,7 +72,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 }
 
 /// Whether a file's head repeats its embedding: the same range, or the same values.
-bool head_repeats_embedding(const SafetensorsFile& file) {
+bool head_repeats_embedding(const WeightFile& file) {
   const StoredTensor* head = file.find(head_name);
   const StoredTensor* embedding = file.find(embedding_name);
   if (head == nullptr || embedding == nullptr || !(head->shape == embedding->shape) ||
@@ -91,18 +91,17 @@ bool head_repeats_embedding(const SafetensorsFile& file) {
 
 }  // namespace
 
-void load_into(ParameterStore& store, const std::string& path) {
-  check(store.allocated(), "{}: the parameter store has no memory yet", path);
-  const SafetensorsFile file(path);
+void load_into(ParameterStore& store, const WeightFile& file) {
+  check(store.allocated(), "{}: the parameter store has no memory yet", file.path());
   const std::vector<NamedTensor> wanted = store.named_tensors();
   Differences differences = compare(wanted, file);
   const auto head = std::find(differences.unexpected.begin(), differences.unexpected.end(), head_name);
   if (head != differences.unexpected.end() && head_repeats_embedding(file)) {
     differences.unexpected.erase(head);
-    log_info("{}: lm_head.weight equals model.embed_tokens.weight and is not needed: the model ties them", path);
+    log_info("{}: lm_head.weight equals model.embed_tokens.weight and is not needed: the model ties them", file.path());
   }
   if (!differences.none()) {
-    fail_different(path, differences);
+    fail_different(file.path(), differences);
   }
   for (const NamedTensor& tensor : wanted) {
     file.read(*file.find(tensor.name), tensor.value);

@@ -1,5 +1,6 @@
 #include "generate/generator.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace minillm {
@@ -12,15 +13,20 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// The next token after `context`, drawn from the logits of its last position.
-int32_t next_token(const Transformer& model, Tape& tape, std::span<const int32_t> context, Sampler& sampler) {
+/// The next token after `context`, drawn from the first `known` logits of its last position.
+int32_t next_token(const Transformer& model, Tape& tape, std::span<const int32_t> context, Sampler& sampler,
+                   int64_t known) {
   tape.clear();
   const Tensor logits = model.next_logits(tape, context).value();
-  const int64_t V = logits.numel();
+  const int64_t V = std::min(logits.numel(), known);
   return logits.dtype == DType::float64 ? sampler.next(logits.as<double>(), V) : sampler.next(logits.as<float>(), V);
 }
 
 }  // namespace
+
+TokenRules rules_of(const Tokenizer& tokenizer) {
+  return {tokenizer.bos_id(), tokenizer.eos_id(), tokenizer.vocab_size()};
+}
 
 void check_prompt(const Transformer& model, std::span<const int32_t> prompt) {
   const size_t limit = static_cast<size_t>(model.config().max_seq_len);
@@ -33,7 +39,7 @@ void check_prompt(const Transformer& model, std::span<const int32_t> prompt) {
 }
 
 Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
-                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token) {
+                    TokenRules rules, TapeOptions options, const std::function<void(int32_t)>& on_token) {
   check_prompt(model, prompt);
   const int64_t limit = model.config().max_seq_len;
   options.record = false;
@@ -49,9 +55,9 @@ Generation generate(const Transformer& model, std::span<const int32_t> prompt, i
       result.stopped_by = "context";
       break;
     }
-    const int32_t token = next_token(model, tape, context, sampler);
+    const int32_t token = next_token(model, tape, context, sampler, rules.vocab_size);
     first_done = drawn == 0 ? Clock::now() : first_done;
-    if (token == end.bos || token == end.eos) {
+    if (token == rules.bos || token == rules.eos) {
       result.stopped_by = "end of text";
       break;
     }

@@ -1,6 +1,7 @@
 #pragma once
 // Text from a model, one token at a time.
 
+#include "data/tokenizer.h"
 #include "generate/sampler.h"
 #include "nn/transformer.h"
 
@@ -12,11 +13,14 @@
 
 namespace minillm {
 
-/// The ids that end a text; -1: none.
-struct EndTokens {
+/// What a tokenizer says about ids: `bos` and `eos` end a text (-1: none), and ids from vocab_size on, which a model
+/// may have as padding, stand for nothing and are never drawn.
+struct TokenRules {
   int32_t bos = -1;
   int32_t eos = -1;
+  int64_t vocab_size = INT64_MAX;
 };
+TokenRules rules_of(const Tokenizer& tokenizer);
 
 struct Generation {
   std::vector<int32_t> tokens;  ///< new ones, the end token not among them
@@ -32,6 +36,6 @@ void check_prompt(const Transformer& model, std::span<const int32_t> prompt);
 /// token drawn at the last position is the last. `on_token` is called with each new token as it is drawn. The
 /// prompt is checked as by check_prompt. Every token runs the whole context again.
 Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
-                    EndTokens end, TapeOptions options, const std::function<void(int32_t)>& on_token = {});
+                    TokenRules rules, TapeOptions options, const std::function<void(int32_t)>& on_token = {});
 
 }  // namespace minillm

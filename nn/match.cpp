@@ -4,6 +4,7 @@
 #include "nn/transformer.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 namespace minillm {
@@ -13,6 +14,21 @@ namespace {
 int64_t count_with(ModelConfig& config, int64_t d_ff) {
   config.d_ff = d_ff;
   return Transformer(config).parameters().count();
+}
+
+/// The largest d_ff with which the config is still one: each size is a 31-bit number, and their products are bounded.
+int64_t largest_width(ModelConfig config) {
+  int64_t fits = 1;
+  int64_t too_large = int64_t{INT32_MAX} + 1;
+  while (too_large - fits > 1) {
+    config.d_ff = fits + (too_large - fits) / 2;
+    if (derive_and_check(config, 0, 0).empty()) {
+      fits = config.d_ff;
+    } else {
+      too_large = config.d_ff;
+    }
+  }
+  return fits;
 }
 
 }  // namespace
@@ -31,6 +47,15 @@ WidthMatch match_parameters(ModelConfig config, int64_t wanted) {
                 .what = "the rest of the model is larger already",
                 .found = std::to_string(wanted),
                 .expected = fmt::format("at least {}", at_one)});
+  }
+  const int64_t most = largest_width(config);
+  const int64_t at_most = at_one + slope * (most - 1);
+  if (wanted > at_most) {
+    fail_input({.where = "--match",
+                .what = fmt::format("no model.d_ff reaches it: the largest is {}", most),
+                .found = std::to_string(wanted),
+                .expected = fmt::format("at most {}", at_most),
+                .hint = most == INT32_MAX ? "a larger model.d_model or more layers" : ""});
   }
   const int64_t below = 1 + (wanted - at_one) / slope;
   const int64_t error_below = std::abs(count_with(config, below) - wanted);

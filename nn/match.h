@@ -15,7 +15,8 @@ struct WidthMatch {
 };
 
 /// The d_ff whose parameter count is nearest to `wanted`; the smaller of two equally near. `config` has been through
-/// derive(). Throws an Error when the config has no feed-forward network or is too large without one.
+/// derive(). Throws an input Error when the config has no feed-forward network, is too large without one, or stays
+/// too small with the widest that a config may have.
 WidthMatch match_parameters(ModelConfig config, int64_t wanted);
 
 }  // namespace minillm

@@ -1,6 +1,7 @@
 #include "nn/model_config.h"
 
 #include "core/error.h"
+#include "core/kernels/rope.h"
 #include "nn/attention.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
@@ -8,6 +9,7 @@
 #include "nn/residual.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace minillm {
@@ -73,9 +75,10 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
           .what = "is not a probability below 1",
           .found = fmt::format("{}", config.dropout),
           .expected = "0 <= dropout < 1"});
-  expect(problems, config.norm_eps > 0 && std::isfinite(config.norm_eps),
+  constexpr double smallest = std::numeric_limits<float>::min();  // less is flushed to 0 where values are floats
+  expect(problems, config.norm_eps >= smallest && std::isfinite(config.norm_eps),
          {.where = "model.norm_eps",
-          .what = "is not a positive number",
+          .what = "is not positive, or so small that a float flushes it to 0",
           .found = fmt::format("{}", config.norm_eps),
           .expected = "e.g. 1e-6"});
   expect(problems, config.rope_theta > 0 && std::isfinite(config.rope_theta),
@@ -132,8 +135,16 @@ void check_heads(Problems& problems, const ModelConfig& config) {
          {.where = "model.head_dim",
           .what = "rotary positions turn pairs, so a head needs an even width",
           .found = std::to_string(config.head_dim),
-          .expected = fmt::format("{} or {}", config.head_dim - 1, config.head_dim + 1),
+          .expected = config.head_dim == 1 ? "2" : fmt::format("{} or {}", config.head_dim - 1, config.head_dim + 1),
           .hint = "or another model.position, or model.rope_fraction below 1"});
+  const bool a_part_rotates = config.position == "rope" && config.rope_fraction > 0 && config.rope_fraction < 1;
+  expect(problems,
+         config.head_dim < 2 || !a_part_rotates || kernels::rope_pairs(config.rope_fraction, config.head_dim) >= 1,
+         {.where = "model.rope_fraction",
+          .what = fmt::format("rotates no pair of a head of {}, so positions would not show", config.head_dim),
+          .found = fmt::format("{}", config.rope_fraction),
+          .expected = fmt::format("at least {:.6g}", 2.0 / static_cast<double>(config.head_dim)),
+          .hint = "or model.position = \"none\""});
 }
 
 void check_against_data(Problems& problems, const ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {

@@ -34,10 +34,10 @@ struct ModelConfig {
   std::string norm_position = "pre";  ///< where it stands in a block: pre, post, sublayer_output
   int final_norm = -1;                ///< a norm before the output matrix; derived (-1): true except for post
 
-  std::string ffn = "swiglu";      ///< a row of the table in nn/ffn.cpp
-  std::string residual = "plain";  ///< a row of the table in nn/residual.cpp; none: F(x) instead of x + F(x)
-  std::string residual_out_init =
-      "scaled";  ///< std of o_proj and down_proj, 0.02 / sqrt(2 n_layers) or 0.02: scaled, plain
+  std::string ffn = "swiglu";                ///< a row of the table in nn/ffn.cpp
+  std::string residual = "plain";            ///< a row of the table in nn/residual.cpp; none: F(x) instead of x + F(x)
+  std::string residual_out_init = "scaled";  ///< std of o_proj and down_proj, 0.02 / sqrt(2 n_layers) or 0.02:
+                                             ///< scaled, plain
 
   std::string attention = "full";       ///< a row of the table in nn/attention.cpp
   bool qk_norm = false;                 ///< RMSNorm of every query and key before rotation

@@ -9,7 +9,8 @@
 namespace minillm {
 
 /// The config with its widths cut down (heads at most 4 of width at most 8, d_ff at most 24, 2 layers, 31 tokens, 8
-/// positions) and its structure kept: the same parts, the same ratio of query to key heads, the same placement.
+/// positions) and its structure kept: the same parts, the same placement, and query heads that share a key head when
+/// the config's do, two of them however many there were.
 ModelConfig shrink_for_gradcheck(ModelConfig config);
 
 /// Checks all named tensors of a model made from `config` (as given: shrink it first) on a random batch. Weights are

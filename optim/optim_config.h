@@ -11,7 +11,7 @@ namespace minillm {
 
 struct OptimConfig {
   double lr = 1e-3;                 ///< peak learning rate
-  double min_lr_ratio = 0.1;        ///< last learning rate / peak
+  double min_lr_ratio = 0.1;        ///< what the schedule ends at / lr; the last step is one before it
   int64_t warmup_steps = 100;       ///< updates in which lr grows linearly from lr / warmup_steps
   std::string schedule = "cosine";  ///< of lr after the warm-up: cosine, linear, constant, wsd
   double decay_fraction = 0.2;      ///< wsd: the share of the steps that decays

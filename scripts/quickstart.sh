@@ -53,9 +53,7 @@ say "text to tokens, with a vocabulary of 2,048"
 if [ -e "$corpus" ]; then
   echo "$corpus is there"
 else
-  text=corpora/austen
-  [ -d "$text" ] || text=corpora/austen.txt
-  "$minillm" prepare "$text" --vocab 2048 --out "$corpus"
+  "$minillm" prepare corpora/austen --vocab 2048 --out "$corpus"
 fi
 
 say "training; ctrl-c saves and stops, the same command goes on"

@@ -2,13 +2,13 @@
 
 #include "core/build_info.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "core/parallel.h"
 #include "core/proc.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/loader.h"
 #include "nn/ledger.h"
-#include "train/memory.h"
 #include "train/metrics.h"
 #include "train/run_folder.h"
 
@@ -18,6 +18,12 @@
 namespace minillm {
 
 namespace {
+
+std::string text_or_unknown(double value) {
+  return std::isnan(value) ? "unknown" : fmt::format("{:.4f}", value);
+}
+
+}  // namespace
 
 std::string parameter_table(const Transformer& model) {
   const Ledger ledger = make_ledger(model);
@@ -29,12 +35,6 @@ std::string parameter_table(const Transformer& model) {
   table.add_row({"all", thousands(ledger.parameters), "100 %"});
   return table.text();
 }
-
-std::string text_or_unknown(double value) {
-  return std::isnan(value) ? "unknown" : fmt::format("{:.4f}", value);
-}
-
-}  // namespace
 
 void log_banner(const Config& config, const TokenFile& data, const Transformer& model, const AdamW& optimizer) {
   const std::string onednn = onednn_version().empty() ? "without oneDNN" : "oneDNN " + onednn_version();
@@ -54,7 +54,7 @@ void log_banner(const Config& config, const TokenFile& data, const Transformer& 
            text_or_unknown(data.unigram_loss.value_or(std::nan(""))));
 }
 
-void log_end(const Config& config, const Summary& summary, std::string_view reason) {
+void log_end(const Config& config, const TokenFile& data, const Summary& summary, std::string_view reason) {
   const Metrics metrics = read_metrics(metrics_path(config.run.out));
   Series training{.name = "train", .x = {}, .y = {}};
   Series validation{.name = "val", .x = {}, .y = {}};
@@ -73,7 +73,8 @@ void log_end(const Config& config, const Summary& summary, std::string_view reas
            text_or_unknown(summary.final_val_loss), text_or_unknown(summary.best_val_loss),
            summary.diverged ? ", diverged" : "", summary.stalled ? ", stalled at the unigram loss" : "");
   const bool complete = summary.steps >= config.train.steps;
-  log_info("in {}; next: minillm {} {}", config.run.out, complete ? "generate" : "train --resume", config.run.out);
+  const std::string_view use = data.tokenizer.empty() ? "eval" : "generate";
+  log_info("in {}; next: minillm {} {}", config.run.out, complete ? use : "train --resume", config.run.out);
 }
 
 void complete_summary(Summary& summary) {

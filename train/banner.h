@@ -7,6 +7,7 @@
 #include "train/summary.h"
 #include "train/train_config.h"
 
+#include <string>
 #include <string_view>
 
 namespace minillm {
@@ -14,8 +15,11 @@ namespace minillm {
 /// Program, threads, data, parameters per module, parameter groups, expected first loss and unigram loss.
 void log_banner(const Config& config, const TokenFile& data, const Transformer& model, const AdamW& optimizer);
 
-/// What came out, where it lies, and the next command.
-void log_end(const Config& config, const Summary& summary, std::string_view reason);
+/// The parameters of each kind of part and their share, as a table.
+std::string parameter_table(const Transformer& model);
+
+/// What came out, where it lies, and the next command: text when there is a tokenizer, else the loss.
+void log_end(const Config& config, const TokenFile& data, const Summary& summary, std::string_view reason);
 
 /// Fills in what describes the program and the machine: version to cpu, peak memory.
 void complete_summary(Summary& summary);

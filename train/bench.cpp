@@ -1,10 +1,11 @@
 #include "train/bench.h"
 
 #include "core/fma_peak.h"
+#include "core/memory.h"
 #include "core/rng.h"
 #include "data/loader.h"
 #include "nn/ledger.h"
-#include "train/memory.h"
+#include "train/memory_estimate.h"
 #include "train/trainer.h"
 
 #include <algorithm>

@@ -28,7 +28,7 @@ struct BenchResult {
   double last_loss = 0;                           ///< which shows that two programs did the same work
   int64_t memory_before_bytes = 0;                ///< the process, before the model was built
   int64_t peak_memory_bytes = 0;
-  double memory_formula_bytes = 0;  ///< what the steps need at least, see train/memory.h
+  double memory_formula_bytes = 0;  ///< what the steps need at least, see train/memory_estimate.h
   int64_t arena_bytes = 0;
 
   double tokens_per_second() const { return static_cast<double>(tokens_per_step) / step_seconds; }

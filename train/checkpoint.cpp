@@ -80,8 +80,13 @@ void write_checkpoint(const std::string& path, const CheckpointContents& content
   writer.commit();
 }
 
-std::string best_path(const std::string& run_folder) {
-  return checkpoints_path(run_folder) + "/best.h5";
+template <class Value>
+const Value& of_state(const std::map<std::string, Value>& values, const std::string& key, const std::string& path) {
+  const auto found = values.find(key);
+  if (found == values.end()) {
+    fail_input({.where = path, .what = "/state/" + key + " is missing", .hint = checkpoint_format().remedy});
+  }
+  return found->second;
 }
 
 /// The step in "step_000500.h5", or -1.
@@ -128,13 +133,17 @@ std::string list_of_checkpoints(const std::string& run_folder) {
   for (const int64_t step : checkpoint_steps(run_folder)) {
     names.push_back(fmt::format("{}", step));
   }
-  if (fs::exists(best_path(run_folder))) {
+  if (fs::exists(best_checkpoint_path(run_folder))) {
     names.push_back("best");
   }
   return names.empty() ? "the run has no checkpoint" : "the run has the checkpoints " + join(names);
 }
 
 }  // namespace
+
+std::string best_checkpoint_path(const std::string& run_folder) {
+  return checkpoints_path(run_folder) + "/best.h5";
+}
 
 std::string checkpoint_path(const std::string& run_folder, int64_t step) {
   return fmt::format("{}/{}{:06}{}", checkpoints_path(run_folder), step_prefix, step, extension);
@@ -155,10 +164,13 @@ std::vector<int64_t> checkpoint_steps(const std::string& run_folder) {
 }
 
 void clean_checkpoints(const std::string& run_folder) {
-  for (const std::string& folder : {run_folder, checkpoints_path(run_folder)}) {
-    for (const std::string& removed : remove_stale_temporaries(folder)) {
-      log_info("removed {}, left by a run that was killed", removed);
-    }
+  std::vector<std::string> removed = remove_stale_temporaries(
+      run_folder, [](const std::string& name) { return name == "config.toml" || name == "summary.json"; });
+  const std::vector<std::string> checkpoints = remove_stale_temporaries(
+      checkpoints_path(run_folder), [](const std::string& name) { return name == "best.h5" || step_of(name) >= 0; });
+  removed.insert(removed.end(), checkpoints.begin(), checkpoints.end());
+  for (const std::string& path : removed) {
+    log_info("removed {}, left by a run that was killed", path);
   }
 }
 
@@ -170,11 +182,23 @@ std::string save_checkpoint(const std::string& run_folder, const CheckpointConte
 }
 
 std::string save_best_checkpoint(const std::string& run_folder, const CheckpointContents& contents) {
-  write_checkpoint(best_path(run_folder), contents);
-  return best_path(run_folder);
+  write_checkpoint(best_checkpoint_path(run_folder), contents);
+  return best_checkpoint_path(run_folder);
 }
 
 Checkpoint::Checkpoint(const std::string& path) : reader_(path, checkpoint_format()), state_(read_state(reader_)) {}
+
+int64_t Checkpoint::integer(const std::string& key) const {
+  return of_state(state_.integers, key, path());
+}
+
+double Checkpoint::number(const std::string& key) const {
+  return of_state(state_.numbers, key, path());
+}
+
+const std::string& Checkpoint::text(const std::string& key) const {
+  return of_state(state_.texts, key, path());
+}
 
 std::string Checkpoint::config() const {
   return reader_.read_bytes("/config");
@@ -231,12 +255,16 @@ void Checkpoint::load_weights(const ParameterStore& store) const {
   }
 }
 
-void Checkpoint::load_optimizer(const ParameterStore& store, AdamW& optimizer) const {
+void Checkpoint::check_can_go_on() const {
   if (!has_optimizer()) {
     fail_input({.where = path(),
                 .what = "holds weights only, so a run cannot go on from it",
                 .hint = "start a new run from them with --init"});
   }
+}
+
+void Checkpoint::load_optimizer(const ParameterStore& store, AdamW& optimizer) const {
+  check_can_go_on();
   const std::pair<std::string, Tensor> moments[] = {{"/optimizer/m", optimizer.m()}, {"/optimizer/v", optimizer.v()}};
   for (const auto& [group, flat] : moments) {
     check_names_and_shapes(store, group);
@@ -250,13 +278,20 @@ void Checkpoint::load_optimizer(const ParameterStore& store, AdamW& optimizer) c
 }
 
 std::optional<Checkpoint> newest_checkpoint(const std::string& run_folder) {
-  const std::vector<int64_t> steps = checkpoint_steps(run_folder);
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+  std::vector<int64_t> steps = checkpoint_steps(run_folder);
+  while (!steps.empty()) {
+    const std::string path = checkpoint_path(run_folder, steps.back());
     try {
-      return Checkpoint(checkpoint_path(run_folder, *step));
+      return Checkpoint(path);
     } catch (const Error& error) {
+      std::error_code ignored;
+      if (!fs::exists(path, ignored)) {  // a run that is under way has replaced it by a newer one
+        steps = checkpoint_steps(run_folder);
+        continue;
+      }
       log_warning("{}; it is skipped", error.what());
     }
+    steps.pop_back();
   }
   return std::nullopt;
 }
@@ -271,7 +306,7 @@ Checkpoint open_checkpoint(const std::string& run, const std::string& which) {
     if (std::optional<Checkpoint> newest = newest_checkpoint(run)) {
       return std::move(*newest);
     }
-    const bool has_best = fs::exists(best_path(run), error);
+    const bool has_best = fs::exists(best_checkpoint_path(run), error);
     fail_input({.where = run,
                 .what = "no valid checkpoint",
                 .hint = list_of_checkpoints(run) + (has_best ? "; try --checkpoint best" : "")});
@@ -285,7 +320,7 @@ Checkpoint open_checkpoint(const std::string& run, const std::string& which) {
                 .found = which,
                 .expected = "last, best or a number of steps"});
   }
-  const std::string path = is_number ? checkpoint_path(run, step) : best_path(run);
+  const std::string path = is_number ? checkpoint_path(run, step) : best_checkpoint_path(run);
   if (!fs::exists(path, error)) {
     fail_input(
         {.where = run, .what = fmt::format("there is no checkpoint {}", which), .hint = list_of_checkpoints(run)});

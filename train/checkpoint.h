@@ -54,6 +54,9 @@ void clean_checkpoints(const std::string& run_folder);
 /// The steps of the step_*.h5 files, ascending; damaged ones included.
 std::vector<int64_t> checkpoint_steps(const std::string& run_folder);
 
+/// run_folder/checkpoints/best.h5
+std::string best_checkpoint_path(const std::string& run_folder);
+
 /// run_folder/checkpoints/step_000500.h5
 std::string checkpoint_path(const std::string& run_folder, int64_t step);
 
@@ -66,9 +69,16 @@ class Checkpoint {
   const std::string& path() const { return reader_.path(); }
   int64_t step() const { return state_.step; }
   const RunState& state() const { return state_; }
+  /// A value of the state; an input Error names one that is missing.
+  int64_t integer(const std::string& key) const;
+  double number(const std::string& key) const;
+  const std::string& text(const std::string& key) const;
   std::string config() const;
   std::string tokenizer() const;
   bool has_optimizer() const;
+
+  /// Throws an input Error when the file holds weights only, as that of an imported model does.
+  void check_can_go_on() const;
 
   /// Fills the store's weights. Names and shapes must be the file's, else an input Error lists what differs, a line
   /// each, and nothing is changed. float32 and float64 are converted into each other.

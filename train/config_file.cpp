@@ -19,7 +19,8 @@ namespace minillm {
 
 namespace {
 
-constexpr int64_t vocabulary_to_come = 2;        // any valid one, so that the rest can be checked
+constexpr int64_t vocabulary_to_come = 2;  // any valid one, so that the rest can be checked
+constexpr size_t most_bases = 32;
 constexpr size_t most_config_bytes = 1'000'000;  // what is larger is no config; a device might never end
 
 ConfigValue value_of(const toml::node& node) {
@@ -80,8 +81,13 @@ std::vector<Entry> entries_by_line(const toml::table& table) {
 class Loader {
  public:
   void load_file(const std::filesystem::path& path, const std::string& named_by) {
-    const std::filesystem::path canonical = std::filesystem::weakly_canonical(path);
-    if (std::find(open_files_.begin(), open_files_.end(), canonical) != open_files_.end()) {
+    std::error_code no_file;  // a pipe has no canonical path
+    const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, no_file);
+    if (open_files_.size() >= most_bases) {
+      add({.where = named_by, .what = "too many base files", .expected = fmt::format("at most {}", most_bases)});
+      return;
+    }
+    if (!no_file && std::find(open_files_.begin(), open_files_.end(), canonical) != open_files_.end()) {
       add({.where = named_by, .what = "base files form a cycle", .found = path.string()});
       return;
     }
@@ -139,6 +145,7 @@ class Loader {
   /// Derives what is absent and compares keys with each other; throws when anything was wrong.
   LoadedConfig finish(const std::string& stem) {
     Config& config = loaded_.config;
+    config.run.name = config.run.name.empty() ? stem : config.run.name;
     const std::string& name = config.run.name;
     const bool plain = name != "." && name != ".." && name.find('/') == std::string::npos &&
                        std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -147,9 +154,13 @@ class Loader {
                  .what = "is not a plain name",
                  .found = printable(name),
                  .expected = "a name without / and control characters",
-                 .hint = "run.out takes a path"});
+                 .hint = "it comes from run.name or from the config file's name; run.out takes a path"});
     }
-    config.run.name = config.run.name.empty() ? stem : config.run.name;
+    for (const auto& [key, text] : {std::pair("run.out", &config.run.out), std::pair("data.path", &config.data.path)}) {
+      if (text->find('\0') != std::string::npos) {
+        add_about({.where = key, .what = "holds a NUL, which no path can", .found = printable(*text)});
+      }
+    }
     config.run.out = config.run.out.empty() ? "runs/" + config.run.name : config.run.out;
     const bool absent = config.train.micro_batch_size == 0;
     config.train.micro_batch_size = absent ? config.train.batch_size : config.train.micro_batch_size;
@@ -196,7 +207,8 @@ class Loader {
     const std::string file_name = path.empty() ? "\"\"" : path.string();
     const std::string where = named_by.empty() ? file_name : named_by;
     const std::string found = named_by.empty() ? "" : path.string();
-    if (std::filesystem::is_directory(path)) {
+    std::error_code no_folder;
+    if (std::filesystem::is_directory(path, no_folder)) {
       add({.where = where, .what = "a folder, not a config file", .found = found});
       return std::nullopt;
     }
@@ -250,8 +262,7 @@ class Loader {
       add({.where = where,
            .what = fmt::format("{}: wrong type", name),
            .found = value_of(node).description,
-           .expected = fmt::format("a table, [{}]", name),
-           .hint = name == "run" && node.is_array() ? "[[run]] belongs to a suite: minillm experiment" : ""});
+           .expected = fmt::format("a table, [{}]", name)});
     } else if (table != nullptr) {
       const std::string likely = nearest(name, sections);
       add({.where = where,
@@ -314,8 +325,11 @@ class Loader {
       }
     } catch (const toml::parse_error&) {
       if (!holds_text) {
+        const bool digits = text.find_first_not_of("+-0123456789_") == std::string::npos;
         const bool like_number = text.find_first_not_of("+-.0123456789eE_") == std::string::npos;
-        const std::string unreadable = like_number ? text + ", which no 64 bits hold" : "the word " + toml_quoted(text);
+        const std::string unreadable = digits        ? text + ", which no 64 bits hold"
+                                       : like_number ? text + ", which TOML does not read as a number"
+                                                     : "the word " + toml_quoted(text);
         return ConfigValue{{}, text.empty() ? "nothing" : unreadable};
       }
     }

@@ -12,7 +12,7 @@
 
 namespace minillm {
 
-/// Where each key's value comes from: "optim.lr" -> "configs/a.toml:12" or "command line". Absent: the default.
+/// Where each key's value comes from: "optim.lr" -> "configs/tiny.toml:12" or "command line". Absent: the default.
 using ConfigOrigins = std::map<std::string, std::string, std::less<>>;
 
 struct LoadedConfig {
@@ -31,7 +31,7 @@ LoadedConfig load_config(const std::string& path, const std::vector<std::string>
 LoadedConfig parse_config(std::string_view text, const std::string& source,
                           const std::vector<std::string>& overrides = {});
 
-/// Puts the place before the key of a problem about a stored value: "configs/a.toml:12: model.n_heads". When the key
+/// Puts the place before the key of a problem about a stored value: "configs/tiny.toml:12: model.n_heads". When the key
 /// has its default, the place is that of a key it is compared with, if that one was set.
 Problem located(Problem problem, const Config& config, const ConfigOrigins& origins);
 
@@ -42,7 +42,7 @@ std::vector<std::string> config_notices(const Config& config);
 /// Reading it back gives the same Config.
 std::string to_toml(const Config& config, const ConfigOrigins& origins);
 
-/// A key's origin for people: "configs/a.toml:12", "command line", "default" or "derived".
+/// A key's origin for people: "configs/tiny.toml:12", "command line", "default" or "derived".
 std::string origin_of(const ConfigKey& key, const Config& config, const ConfigOrigins& origins);
 
 struct ConfigChange {

@@ -59,7 +59,9 @@ std::optional<Problem> assign_integer(const ConfigKey& key, const ConfigValue& v
     return wrong_type(value, expected);
   }
   const int64_t number = std::get<int64_t>(value.value);
-  if (!in_range(key, static_cast<double>(number))) {
+  // 2^53 + 1 becomes 2^53 as a double; the bounds themselves are exact.
+  const bool above = std::isfinite(key.high) && number > static_cast<int64_t>(key.high);
+  if (above || !in_range(key, static_cast<double>(number))) {
     return out_of_range(value, expected);
   }
   to = static_cast<Integer>(number);

@@ -2,7 +2,11 @@
 
 #include "core/log.h"
 #include "core/text.h"
+#include "data/file_descriptor.h"
+#include "data/sha256.h"
+#include "data/user_block.h"
 #include "formats/safetensors.h"
+#include "optim/finite.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
 
@@ -45,18 +49,41 @@ void load_weights_of_run(Transformer& model, const LoadedConfig& loaded, const C
   }
 }
 
+bool is_checkpoint_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) &&
+         guess_file_kind(read_bytes(path, UserBlock::size), std::filesystem::file_size(path, error)) ==
+             "a minillm file";
+}
+
 }  // namespace
 
-void load_initial_weights(Transformer& model, const LoadedConfig& loaded, const std::string& init) {
+std::string load_initial_weights(Transformer& model, const LoadedConfig& loaded, const TokenFile& data,
+                                 const std::string& init) {
   if (init.empty()) {
-    return;
+    return "";
   }
-  if (std::filesystem::is_directory(init)) {
-    load_weights_of_run(model, loaded, open_checkpoint(init));
+  std::string path = init;
+  if (std::filesystem::is_directory(init) || is_checkpoint_file(init)) {
+    const Checkpoint checkpoint = open_checkpoint(init);
+    load_weights_of_run(model, loaded, checkpoint);
+    const std::string tokenizer = checkpoint.tokenizer();
+    if ((tokenizer.empty() ? "" : sha256_hex(tokenizer)) != data.tokenizer_sha256) {
+      log_warning("{} was trained with another tokenizer than {}: its ids mean other text", checkpoint.path(),
+                  data.path);
+    }
+    path = checkpoint.path();
   } else {
     load_into(model.parameters(), init);
   }
-  log_info("weights start from {}", init);
+  if (const std::optional<NonFinite> weight = first_non_finite_weight(model.parameters())) {
+    fail_input({.where = path,
+                .what = fmt::format("{} holds a value that is not finite", weight->tensor),
+                .found = fmt::format("{} at element {}", weight->value, weight->index),
+                .expected = "finite weights"});
+  }
+  log_info("weights start from {}", path);
+  return fmt::format("{} (sha256 {})", path, sha256_of_file(path));
 }
 
 }  // namespace minillm

@@ -1,5 +1,6 @@
 #include "train/line_log.h"
 
+#include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -41,6 +42,9 @@ LineLog::LineLog(std::string path, int64_t keep_bytes) : path_(std::move(path)) 
   }
   file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file_ || ftruncate(file_.get(), bytes_) != 0) {
+    if (is_disk_full(errno)) {
+      fail_disk(path_, errno, "");
+    }
     fail_input({.where = path_, .what = "cannot be written: " + system_error_text(errno)});
   }
 }

@@ -6,6 +6,51 @@
 
 namespace minillm {
 
+namespace {
+
+/// Whether `minillm prepare --tokenizer path` would take the tokenizer of this SHA-256 from it.
+bool holds_tokenizer(const std::string& path, const std::string& sha256) {
+  try {
+    return H5Reader(path, token_format()).string_attribute("/", "tokenizer_sha256") == sha256;
+  } catch (const Error&) {
+    return false;  // it was moved, replaced or is the built-in corpus
+  }
+}
+
+std::string how_to_get_fitting_data(const LoadedRun& run) {
+  const std::string& path = run.config.data.path;
+  if (run.tokenizer_sha256.empty()) {
+    return "the run was trained on imported tokens: import ids of the same vocabulary with minillm import-tokens";
+  }
+  if (path == "synthetic") {
+    return "the run was trained on the built-in corpus, which is read when no other file is given";
+  }
+  return holds_tokenizer(path, run.tokenizer_sha256)
+             ? "minillm prepare TEXT --tokenizer " + path + " makes ids that fit this model"
+             : "";
+}
+
+/// Ids mean the same when one tokenizer made them; where there is none, as far as can be told.
+void check_fits(const LoadedRun& run, const TokenFile& data) {
+  if (run.tokenizer_sha256 != data.tokenizer_sha256) {
+    const auto name = [](const std::string& sha256) { return sha256.empty() ? std::string("none") : sha256; };
+    fail_input({.where = data.path,
+                .what = "was made with another tokenizer than " + run.checkpoint,
+                .found = "SHA-256 " + name(data.tokenizer_sha256),
+                .expected = name(run.tokenizer_sha256),
+                .hint = how_to_get_fitting_data(run)});
+  }
+  if (data.vocab_size > run.config.model.vocab_size) {
+    fail_input({.where = data.path,
+                .what = "its vocabulary does not fit the model of " + run.checkpoint,
+                .found = fmt::format("vocab_size {}", data.vocab_size),
+                .expected = fmt::format("at most {}", run.config.model.vocab_size),
+                .hint = "give data with the ids that the run was trained on"});
+  }
+}
+
+}  // namespace
+
 LoadedRun load_run(const std::string& run, const std::string& which) {
   const Checkpoint checkpoint = open_checkpoint(run, which);
   LoadedRun loaded;
@@ -25,16 +70,16 @@ LoadedRun load_run(const std::string& run, const std::string& which) {
   return loaded;
 }
 
-void check_same_tokenizer(const LoadedRun& run, const TokenFile& data) {
-  if (run.tokenizer_sha256 == data.tokenizer_sha256) {
-    return;
+TokenFile open_data_for(const LoadedRun& run, const std::string& path) {
+  const std::string& file = path.empty() ? run.config.data.path : path;
+  if (file.empty()) {
+    fail_input({.where = run.checkpoint,
+                .what = "was imported: the run has no data of its own",
+                .hint = "name a file of minillm import-tokens with --data"});
   }
-  const auto name = [](const std::string& sha256) { return sha256.empty() ? std::string("none") : sha256; };
-  fail_input({.where = data.path,
-              .what = "was made with another tokenizer than " + run.checkpoint,
-              .found = "SHA-256 " + name(data.tokenizer_sha256),
-              .expected = name(run.tokenizer_sha256),
-              .hint = "minillm prepare TEXT --tokenizer " + run.config.data.path + " makes ids that fit this model"});
+  TokenFile data = open_data(file);
+  check_fits(run, data);
+  return data;
 }
 
 }  // namespace minillm

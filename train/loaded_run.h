@@ -16,14 +16,15 @@ struct LoadedRun {
   std::string checkpoint;                ///< the file the weights come from
   int64_t step = 0;                      ///< updates they have seen
   std::unique_ptr<Transformer> model;    ///< weights only, no gradients
-  std::unique_ptr<Tokenizer> tokenizer;  ///< null: the run was trained on imported tokens
+  std::unique_ptr<Tokenizer> tokenizer;  ///< null: the run's tokens or its weights were imported
   std::string tokenizer_sha256;          ///< "" without one
 };
 
 /// Opens `run` (a folder or a checkpoint file) at checkpoint `which`: "last", "best" or a number of steps.
 LoadedRun load_run(const std::string& run, const std::string& which);
 
-/// Throws an input Error unless `data` was made with the run's tokenizer.
-void check_same_tokenizer(const LoadedRun& run, const TokenFile& data);
+/// Opens the data file `path`; "": the run's own. Throws an input Error unless it was made with the run's tokenizer and
+/// its ids are within the run's vocabulary.
+TokenFile open_data_for(const LoadedRun& run, const std::string& path);
 
 }  // namespace minillm

@@ -4,12 +4,14 @@
 
 #include "core/log.h"
 #include "core/parallel.h"
+#include "optim/schedule.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
 #include "train/initial_weights.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace minillm {
@@ -20,9 +22,10 @@ void use_threads(const TrainConfig& config) {
   set_num_threads(config.threads > 0 ? config.threads : usable_cores());
 }
 
-/// Prints what a resume changes; refuses what it must not change.
-void compare_settings(const Config& before, const Config& after) {
-  for (const ConfigChange& change : diff(before, after)) {
+/// Prints what a resume changes, and returns whether it changes anything; refuses what it must not change.
+bool compare_settings(const Config& before, const Config& after, int64_t step) {
+  const std::vector<ConfigChange> changes = diff(before, after);
+  for (const ConfigChange& change : changes) {
     const bool fixed = change.key.starts_with("model.") || change.key == "data.seq_len" || change.key == "data.order" ||
                        change.key == "data.objective" || change.key == "train.dtype" || change.key == "train.seed" ||
                        change.key == "train.batch_size" || change.key == "train.micro_batch_size";
@@ -34,19 +37,36 @@ void compare_settings(const Config& before, const Config& after) {
                   .hint = "start another run, with --init to take over the weights"});
     }
     log_info("changed at resume: {} = {} (was {})", change.key, change.after, change.before);
-    if (change.key == "train.steps" && before.optim.schedule != "constant") {
-      log_warning("the {} schedule now ends at another step: learning rates differ from here on", after.optim.schedule);
-    }
+  }
+  // Where both still run, the last common step shows a difference; behind the old end, the step that comes next.
+  const int64_t shown = std::max(step, std::min(before.train.steps, after.train.steps) - 1);
+  const double planned = learning_rate(before.optim, shown, before.train.steps);
+  const double now = learning_rate(after.optim, shown, after.train.steps);
+  if (planned != now && before.optim.lr == after.optim.lr) {
+    log_warning("the {} schedule runs otherwise now: the learning rate of step {} is {:.3g}, it would have been {:.3g}",
+                after.optim.schedule, shown, now, planned);
+  }
+  return !changes.empty();
+}
+
+/// Starting again cuts the metrics and replaces best.h5: only right where there has been no checkpoint yet.
+void check_may_start_again(const std::string& folder) {
+  const bool are_damaged = !checkpoint_steps(folder).empty();
+  if (are_damaged || !std::filesystem::is_directory(checkpoints_path(folder))) {
+    fail_input({.where = folder,
+                .what = are_damaged ? "no checkpoint of the run's steps can be read, so it cannot go on"
+                                    : "its folder checkpoints is missing, so it cannot go on",
+                .hint = "start another run, with --init from a checkpoint that is whole (checkpoints/best.h5?)"});
   }
 }
 
 void check_same_data(const Checkpoint& checkpoint, const TokenFile& data) {
-  const auto& texts = checkpoint.state().texts;
-  if (texts.at("tokenizer_sha256") != data.tokenizer_sha256 || texts.at("data_sha256") != data.sha256) {
+  const std::string& expected = checkpoint.text("data_sha256");
+  if (checkpoint.text("tokenizer_sha256") != data.tokenizer_sha256 || expected != data.sha256) {
     fail_input({.where = data.path,
                 .what = "is not the data this run was trained on",
                 .found = "SHA-256 " + data.sha256,
-                .expected = texts.at("data_sha256"),
+                .expected = expected,
                 .hint = "resume with the original file, or start another run with --init"});
   }
 }
@@ -65,14 +85,13 @@ RunEnd start_run(const StartRequest& request) {
   const ConfigOrigins origins = loaded.origins;
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.
   RunLoop run(std::move(loaded), std::move(data), request.stop_requested);
-  load_initial_weights(run.model(), {config, origins}, request.init);
-  const std::string moved = create_run_folder(config.run.out, request.force);
-  const FileDescriptor lock = lock_run_folder(config.run.out);
-  if (!moved.empty()) {
-    log_info("the old run is now {}", moved);
+  const std::string init = load_initial_weights(run.model(), {config, origins}, run.data(), request.init);
+  const OwnedFolder folder = create_run_folder(config.run.out, request.force);
+  if (!folder.moved_to.empty()) {
+    log_info("the old run is now {}", folder.moved_to);
   }
   if (!request.init.empty()) {
-    run.save_start();
+    run.save_start(init);
   }
   write_run_config(config.run.out, to_toml(config, origins));  // last: with it the folder is one to resume
   return run.execute();
@@ -89,12 +108,15 @@ RunEnd resume_run(const ResumeRequest& request) {
   }
   const FileDescriptor lock = lock_run_folder(request.folder);
   const std::optional<Checkpoint> checkpoint = newest_checkpoint(request.folder);
+  if (checkpoint) {
+    checkpoint->check_can_go_on();
+  } else {
+    check_may_start_again(request.folder);
+  }
+  // config.toml holds the settings of the last session, which a kill may have ended before its first checkpoint.
   const std::string file = config_path(request.folder);
-  const auto parse = [&](const std::vector<std::string>& overrides) {
-    return checkpoint ? parse_config(checkpoint->config(), file, overrides) : load_config(file, overrides);
-  };
-  LoadedConfig before = parse({});
-  LoadedConfig loaded = parse(request.overrides);
+  LoadedConfig before = checkpoint ? parse_config(checkpoint->config(), checkpoint->path()) : load_config(file);
+  LoadedConfig loaded = load_config(file, request.overrides);
   TokenFile data = open_data_of(loaded);
   if (checkpoint) {
     check_same_data(*checkpoint, data);
@@ -110,7 +132,7 @@ RunEnd resume_run(const ResumeRequest& request) {
                 .expected = fmt::format("{} or more", checkpoint->step()),
                 .hint = "eval and generate take --checkpoint N"});
   }
-  compare_settings(before.config, loaded.config);
+  const bool is_changed = compare_settings(before.config, loaded.config, checkpoint ? checkpoint->step() : 0);
   const bool done = checkpoint && checkpoint->step() == loaded.config.train.steps;
   if (done && std::filesystem::exists(summary_path(request.folder))) {
     clean_checkpoints(request.folder);
@@ -122,7 +144,7 @@ RunEnd resume_run(const ResumeRequest& request) {
   const std::string config_text = to_toml(loaded.config, loaded.origins);
   RunLoop run(std::move(loaded), std::move(data), request.stop_requested);
   if (checkpoint) {
-    run.go_on_from(*checkpoint);
+    run.go_on_from(*checkpoint, is_changed);
     log_info("resumes {} after {} updates", checkpoint->path(), checkpoint->step());
   } else {
     log_info("{} has no valid checkpoint yet: starts at step 0", request.folder);

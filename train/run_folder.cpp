@@ -47,44 +47,56 @@ bool holds_only_a_start(const std::string& folder) {
 }
 
 [[noreturn]] void fail_with(const std::string& folder, const std::error_code& error) {
+  if (is_disk_full(error.value())) {
+    fail_disk(folder, error.value(), "");
+  }
   fail_input({.where = folder,
               .what = "the run's folder cannot be made: " + error.message(),
               .hint = "choose another with --out"});
 }
 
+[[noreturn]] void fail_exists(const std::string& folder, bool may_resume) {
+  fail_input(
+      {.where = folder,
+       .what = "the run exists already",
+       .hint = fmt::format("{}choose another folder with --out, or move this one to {} with --force",
+                           may_resume ? fmt::format("go on with --resume {}, ", folder) : "", free_old_name(folder))});
+}
+
 }  // namespace
 
-std::string create_run_folder(const std::string& given, bool force) {
+OwnedFolder create_run_folder(const std::string& given, bool force, bool may_resume) {
   const std::string folder = without_slash(given);
   check(!folder.empty(), "a run needs a folder; run.out is empty");
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
     fail_input({.where = folder, .what = "is a file, a folder is needed", .hint = "choose another with --out"});
   }
-  std::string moved_to;
+  OwnedFolder owned;
   if (fs::is_directory(folder, error) && !holds_only_a_start(folder)) {
     if (!force) {
-      fail_input({.where = folder,
-                  .what = "the run exists already",
-                  .hint = fmt::format("go on with --resume {}, choose another folder with --out, or move this one to "
-                                      "{} with --force",
-                                      folder, free_old_name(folder))});
+      fail_exists(folder, may_resume);
     }
     const FileDescriptor lock = lock_run_folder(folder);  // a run that is under way would go on in both
-    moved_to = free_old_name(folder);
-    fs::rename(folder, moved_to, error);
+    owned.moved_to = free_old_name(folder);
+    fs::rename(folder, owned.moved_to, error);
     if (error) {
       fail_with(folder, error);
     }
   }
   fs::create_directories(checkpoints_path(folder), error);
-  if (!error) {
-    fs::remove(checkpoints_path(folder) + "/step_000000.h5", error);  // a killed start's, with other weights
-  }
   if (error) {
     fail_with(folder, error);
   }
-  return moved_to;
+  owned.lock = lock_run_folder(folder);
+  if (!holds_only_a_start(folder)) {  // between the look and the lock another process began and ended
+    fail_exists(folder, may_resume);
+  }
+  fs::remove(checkpoints_path(folder) + "/step_000000.h5", error);  // a killed start's, with other weights
+  if (error) {
+    fail_with(folder, error);
+  }
+  return owned;
 }
 
 FileDescriptor lock_run_folder(const std::string& folder) {

@@ -2,14 +2,13 @@
 
 #include "core/build_info.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "core/text.h"
 #include "optim/finite.h"
 #include "train/banner.h"
 #include "train/evaluate.h"
 #include "train/run_folder.h"
 #include "train/summary.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,17 +19,22 @@ namespace minillm {
 namespace {
 
 /// Taking more memory than there is ends in a kill, not in an error: Linux promises it all and takes the promise back.
-/// Only what is certain counts: four values a parameter, and the input of every block, which backward needs.
+/// Only what is certain counts: four values a parameter, the rotary table, and the input of every block, which backward
+/// needs.
 void check_fits_memory(const Transformer& model, const Config& config) {
   const double value_bytes = static_cast<double>(size_of(model_dtype(config.train)));
-  const double state = 4.0 * static_cast<double>(model.parameters().count()) * value_bytes;
+  const bool rotates = config.model.position == "rope";
+  const double table =
+      rotates ? static_cast<double>(config.model.max_seq_len) * static_cast<double>(config.model.head_dim) : 0;
+  const double state = (4.0 * static_cast<double>(model.parameters().count()) + table) * value_bytes;
   const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
   const double activations = tokens * static_cast<double>(config.model.d_model * config.model.n_layers) * value_bytes;
-  const double pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
-  const double memory = pages * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  const double memory = physical_memory();
   if (state > memory) {
     fail_input({.where = "[model]",
-                .what = "weights, gradients and the optimizer's two moments do not fit this machine's memory",
+                .what =
+                    "weights, gradients, the optimizer's two moments and the rotary table do not fit this machine's "
+                    "memory",
                 .found = bytes_text(state),
                 .expected = "at most " + bytes_text(memory),
                 .hint = "minillm check shows which part is how large"});
@@ -42,6 +46,16 @@ void check_fits_memory(const Transformer& model, const Config& config) {
                                      config.data.seq_len),
                 .expected = "at most " + bytes_text(memory - state),
                 .hint = "a smaller train.micro_batch_size, a divisor of train.batch_size, gives the same mean"});
+  }
+}
+
+/// Whether the best checkpoint comes from a step that the run has not done: a killed session's.
+bool is_ahead(const std::string& best, int64_t step) {
+  try {
+    return std::filesystem::exists(best) && Checkpoint(best).step() > step;
+  } catch (const Error& error) {
+    log_warning("{}", error.what());
+    return false;
   }
 }
 
@@ -60,14 +74,25 @@ RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   trainer_.emplace(config(), model_, *loader_);
 }
 
-void RunLoop::go_on_from(const Checkpoint& checkpoint) {
+void RunLoop::go_on_from(const Checkpoint& checkpoint, bool is_changed) {
   checkpoint.load_weights(model_.parameters());
   checkpoint.load_optimizer(model_.parameters(), trainer_->optimizer());
-  const RunState& state = checkpoint.state();
-  metrics_bytes_ = state.integers.at("metrics_bytes");
-  samples_bytes_ = state.integers.at("samples_bytes");
-  best_val_loss_ = state.numbers.at("best_val_loss");
-  seconds_before_ = state.numbers.at("seconds");
+  metrics_bytes_ = checkpoint.integer("metrics_bytes");
+  samples_bytes_ = checkpoint.integer("samples_bytes");
+  best_val_loss_ = checkpoint.number("best_val_loss");
+  seconds_before_ = checkpoint.number("seconds");
+  const auto init = checkpoint.state().texts.find("init");
+  init_ = init == checkpoint.state().texts.end() ? "" : init->second;
+  const bool same_numerics = checkpoint.text("numerics") == numerics();
+  if (!same_numerics) {
+    log_warning("the run was begun by another build or on another kind of machine: bits differ from here on");
+  }
+  const std::string best = best_checkpoint_path(config().run.out);
+  if ((is_changed || !same_numerics) && is_ahead(best, checkpoint.step())) {
+    log_warning("{} was of steps that are not taken again and is removed; the best from here on replaces it", best);
+    std::filesystem::remove(best);
+    best_val_loss_ = std::numeric_limits<double>::infinity();
+  }
 }
 
 RunEnd RunLoop::execute() {
@@ -103,10 +128,10 @@ bool RunLoop::due(int64_t every) const {
 void RunLoop::begin_session() {
   const std::string& folder = config().run.out;
   clean_checkpoints(folder);
-  std::error_code none_there;
-  std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
   metrics_.emplace(metrics_path(folder), metrics_bytes_);
   samples_.emplace(samples_path(folder), samples_bytes_, data_);
+  std::error_code none_there;
+  std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
   log_banner(config(), data_, model_, trainer_->optimizer());
   started_ = Clock::now();
 }
@@ -195,7 +220,8 @@ void RunLoop::save(bool as_best) {
   state.texts = {{"data_sha256", data_.sha256},
                  {"tokenizer_sha256", data_.tokenizer_sha256},
                  {"random_streams", "init, data order, dropout: keyed by the seed and the sample's number"},
-                 {"numerics", numerics()}};
+                 {"numerics", numerics()},
+                 {"init", init_}};
   const std::string config_text = to_toml(config(), loaded_.origins);
   const CheckpointContents contents = {model_.parameters(), &trainer_->optimizer(), state, config_text,
                                        data_.tokenizer};
@@ -230,10 +256,11 @@ RunEnd RunLoop::finish(const Ending& ending) {
   Summary summary = summarize(read_metrics(metrics_path(folder)),
                               data_.unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN()));
   summary.parameters = model_.parameters().count();
+  summary.init = init_;
   summary.seconds = seconds_before_ + seconds_of_session();
   complete_summary(summary);
   write_summary(summary_path(folder), summary);
-  log_end(config(), summary, ending.reason);
+  log_end(config(), data_, summary, ending.reason);
   return ending.end;
 }
 

@@ -26,11 +26,16 @@ class RunLoop {
   RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)());
 
   /// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
-  void save_start() { save(false); }
-  void go_on_from(const Checkpoint& checkpoint);
+  void save_start(const std::string& init) {
+    init_ = init;
+    save(false);
+  }
+  /// `is_changed`: the steps behind the checkpoint will not be those that a killed session did.
+  void go_on_from(const Checkpoint& checkpoint, bool is_changed);
   RunEnd execute();
 
   Transformer& model() { return model_; }
+  const TokenFile& data() const { return data_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -52,6 +57,7 @@ class RunLoop {
   double seconds_of_session() const;
   RunEnd finish(const Ending& ending);
 
+  std::string init_;  // see Summary::init
   LoadedConfig loaded_;
   TokenFile data_;
   bool (*stop_requested_)();

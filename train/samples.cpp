@@ -27,8 +27,8 @@ void SampleWriter::write(int64_t updates, const Transformer& model, const Config
   }
   Sampler sampler({}, config.train.seed);
   const int32_t prompt[] = {tokenizer_->bos_id()};
-  const EndTokens end = {tokenizer_->bos_id(), tokenizer_->eos_id()};
-  const Generation generation = generate(model, prompt, sample_tokens, sampler, end, tape_options(config.train));
+  const Generation generation =
+      generate(model, prompt, sample_tokens, sampler, rules_of(*tokenizer_), tape_options(config.train));
   const std::string text = valid_utf8(tokenizer_->decode(generation.tokens));
   log_.append(fmt::format(R"({{"step":{},"text":{}}})", updates, json_string(text)));
   log_info("sample: {}", text);

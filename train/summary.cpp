@@ -77,6 +77,7 @@ std::string to_json(const Summary& summary) {
       {"tokens_per_s", json_number(summary.tokens_per_s)},
       {"peak_memory_bytes", std::to_string(summary.peak_memory_bytes)},
       {"seconds", json_number(summary.seconds)},
+      {"init", json_string(summary.init)},
       {"version", json_string(summary.version)},
       {"commit", json_string(summary.commit)},
       {"numerics", json_string(summary.numerics)},

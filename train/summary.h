@@ -1,5 +1,5 @@
 #pragma once
-// summary.json: what a run came to.
+// summary.json: what a run came to. Written when it finishes or is stopped; a failed one has none.
 
 #include "train/metrics.h"
 
@@ -16,12 +16,13 @@ struct Summary {
   double final_val_loss = std::numeric_limits<double>::quiet_NaN();
   double best_val_loss = std::numeric_limits<double>::quiet_NaN();
   double grad_norm_max_first_100 = std::numeric_limits<double>::quiet_NaN();  ///< over steps 0..99
-  bool diverged = false;  ///< some loss was above the first + 1, or not finite
-  bool stalled = false;   ///< |val_loss - unigram_loss| <= 0.05 in every evaluation of the last quarter
+  bool diverged = false;                                                      ///< some loss was above the first + 1
+  bool stalled = false;  ///< |val_loss - unigram_loss| <= 0.05 in every evaluation of the last quarter
   double unigram_loss = std::numeric_limits<double>::quiet_NaN();
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();  ///< median over steps
   int64_t peak_memory_bytes = 0;
   double seconds = 0;
+  std::string init;  ///< what the weights started from and its SHA-256; "" = the seed
   std::string version;
   std::string commit;
   std::string numerics;  ///< hash of compiler, flags, oneDNN and instruction set

@@ -25,7 +25,8 @@ struct TrainConfig {
   double max_minutes = 0;          ///< of one session, then the run saves and ends; 0: no limit
   int threads = 0;                 ///< changes speed, not results; 0: the usable cores
   std::string dtype = "float32";   ///< float64 runs everything in double on the reference kernels: float32, float64
-  std::string kernels = "fast";    ///< reference: plain loops on one thread, to read and compare with: fast, reference
+  std::string kernels = "fast";    ///< reference: plain loops, to read and compare with; train.threads = 1 for one
+                                   ///< thread: fast, reference
   std::string ops = "fused";       ///< composed: every fused op built from primitives: fused, composed
   std::string recompute = "none";  ///< activations that backward computes again: none
 };

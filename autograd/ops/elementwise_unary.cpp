@@ -1,4 +1,4 @@
-// Ops of one operand, element by element. Each backward is dx += dy * slope, the slope written in terms of x and y.
+// Ops of one operand, element by element: each formula beside its derivative.
 
 #include "autograd/op_support.h"
 #include "core/kernels/elementwise.h"
@@ -9,251 +9,177 @@ namespace minillm {
 
 namespace {
 
-template <class N>
-N& make_unary(const char* op, Var x, Here here) {
-  N& node = x.tape().make<N>(op, {x}, x.shape(), x.dtype(), here);
-  node.x = x.id();
-  return node;
-}
+/// y = f.value(x), and backward dx += dy * f.derivative(x, y)
+template <class T, class F>
+struct UnaryNode final : Node {
+  NodeId x;
+  F f;
+
+  void backward(Tape& tape) override {
+    const Tensor dx = tape.gradient(x);
+    kernels::add_chain(grad.as<T>(), tape.value(x).as<T>(), value.as<T>(), dx.as<T>(), dx.numel(),
+                       [f = f](T v, T y) { return f.derivative(v, y); });
+  }
+};
 
 template <class T, class F>
-Var apply(Var x, Node& node, F f) {
-  kernels::map(x.value().as<T>(), node.value.as<T>(), node.value.numel(), f);
+Var unary_of(const char* op, Var x, F f, Here here) {
+  auto& node = x.tape().make<UnaryNode<T, F>>(op, {x}, x.shape(), x.dtype(), here);
+  node.x = x.id();
+  node.f = f;
+  kernels::map(x.value().as<T>(), node.value.template as<T>(), node.value.numel(), [f](T v) { return f.value(v); });
   return x.tape().var(node);
 }
 
-/// dx += dy * slope(x, y)
-template <class T, class F>
-void add_slope(Tape& tape, const Node& node, NodeId x, F slope) {
-  const Tensor dx = tape.gradient(x);
-  kernels::add_chain(node.grad.as<T>(), tape.value(x).as<T>(), node.value.as<T>(), dx.as<T>(), dx.numel(), slope);
+template <class F>
+Var unary(const char* op, Var x, F f, Here here) {
+  return x.dtype() == DType::float64 ? unary_of<double>(op, x, f, here) : unary_of<float>(op, x, f, here);
 }
 
-// --- scale ---
+struct Scale {
+  double factor = 1;
 
-template <class T>
-struct ScaleNode final : Node {
-  NodeId x;
-  T factor;
-
-  void backward(Tape& tape) override;
-};
-
-template <class T>
-Var scale_of(Var x, double factor, Here here) {
-  auto& node = make_unary<ScaleNode<T>>("scale", x, here);
-  node.factor = static_cast<T>(factor);
-  return apply<T>(x, node, [c = node.factor](T v) { return c * v; });
-}
-
-template <class T>
-void ScaleNode<T>::backward(Tape& tape) {
-  add_slope<T>(tape, *this, x, [c = factor](T, T) { return c; });
-}
-
-// --- add_scalar ---
-
-struct AddScalarNode final : Node {
-  NodeId x;
-
-  void backward(Tape& tape) override;
-};
-
-template <class T>
-Var add_scalar_of(Var x, double summand, Here here) {
-  auto& node = make_unary<AddScalarNode>("add_scalar", x, here);
-  return apply<T>(x, node, [c = static_cast<T>(summand)](T v) { return v + c; });
-}
-
-void AddScalarNode::backward(Tape& tape) {
-  add_to_gradient(tape, x, grad);
-}
-
-// --- pow ---
-
-template <class T>
-struct PowNode final : Node {
-  NodeId x;
-  T exponent;
-
-  void backward(Tape& tape) override;
-};
-
-template <class T>
-Var pow_of(Var x, double exponent, Here here) {
-  auto& node = make_unary<PowNode<T>>("pow", x, here);
-  node.exponent = static_cast<T>(exponent);
-  return apply<T>(x, node, [p = node.exponent](T v) { return std::pow(v, p); });
-}
-
-template <class T>
-void PowNode<T>::backward(Tape& tape) {
-  if (exponent == T{0}) {
-    return;  // the slope 0 * x^-1 would be NaN at x = 0
+  template <class T>
+  T value(T x) const {
+    return static_cast<T>(factor) * x;
   }
-  add_slope<T>(tape, *this, x, [p = exponent](T v, T) { return p * std::pow(v, p - T{1}); });
-}
-
-// --- exp ---
-
-template <class T>
-struct ExpNode final : Node {
-  NodeId x;
-
-  void backward(Tape& tape) override;
+  template <class T>
+  T derivative(T, T) const {
+    return static_cast<T>(factor);
+  }
 };
 
-template <class T>
-Var exp_of(Var x, Here here) {
-  auto& node = make_unary<ExpNode<T>>("exp", x, here);
-  return apply<T>(x, node, [](T v) { return std::exp(v); });
-}
+struct AddScalar {
+  double summand = 0;
 
-template <class T>
-void ExpNode<T>::backward(Tape& tape) {
-  add_slope<T>(tape, *this, x, [](T, T y) { return y; });
-}
-
-// --- log ---
-
-template <class T>
-struct LogNode final : Node {
-  NodeId x;
-
-  void backward(Tape& tape) override;
+  template <class T>
+  T value(T x) const {
+    return x + static_cast<T>(summand);
+  }
+  template <class T>
+  T derivative(T, T) const {
+    return T{1};
+  }
 };
 
-template <class T>
-Var log_of(Var x, Here here) {
-  auto& node = make_unary<LogNode<T>>("log", x, here);
-  return apply<T>(x, node, [](T v) { return std::log(v); });
-}
+struct Pow {
+  double exponent = 1;
 
-template <class T>
-void LogNode<T>::backward(Tape& tape) {
-  add_slope<T>(tape, *this, x, [](T v, T) { return T{1} / v; });
-}
-
-// --- sqrt ---
-
-template <class T>
-struct SqrtNode final : Node {
-  NodeId x;
-
-  void backward(Tape& tape) override;
+  template <class T>
+  T value(T x) const {
+    return std::pow(x, static_cast<T>(exponent));
+  }
+  template <class T>
+  T derivative(T x, T) const {
+    const T p = static_cast<T>(exponent);
+    return p == T{0} ? T{0} : p * std::pow(x, p - T{1});  // 0 * x^-1 would be NaN at x = 0
+  }
 };
 
-template <class T>
-Var sqrt_of(Var x, Here here) {
-  auto& node = make_unary<SqrtNode<T>>("sqrt", x, here);
-  return apply<T>(x, node, [](T v) { return std::sqrt(v); });
-}
-
-template <class T>
-void SqrtNode<T>::backward(Tape& tape) {
-  add_slope<T>(tape, *this, x, [](T, T y) { return T{0.5} / y; });
-}
-
-// --- tanh ---
-
-template <class T>
-struct TanhNode final : Node {
-  NodeId x;
-
-  void backward(Tape& tape) override;
+struct Exp {
+  template <class T>
+  T value(T x) const {
+    return std::exp(x);
+  }
+  template <class T>
+  T derivative(T, T y) const {
+    return y;
+  }
 };
 
-template <class T>
-Var tanh_of(Var x, Here here) {
-  auto& node = make_unary<TanhNode<T>>("tanh", x, here);
-  return apply<T>(x, node, [](T v) { return std::tanh(v); });
-}
-
-template <class T>
-void TanhNode<T>::backward(Tape& tape) {
-  add_slope<T>(tape, *this, x, [](T, T y) { return T{1} - y * y; });
-}
-
-// --- sigmoid ---
-
-template <class T>
-struct SigmoidNode final : Node {
-  NodeId x;
-
-  void backward(Tape& tape) override;
+struct Log {
+  template <class T>
+  T value(T x) const {
+    return std::log(x);
+  }
+  template <class T>
+  T derivative(T x, T) const {
+    return T{1} / x;
+  }
 };
 
-template <class T>
-Var sigmoid_of(Var x, Here here) {
-  auto& node = make_unary<SigmoidNode<T>>("sigmoid", x, here);
-  return apply<T>(x, node, [](T v) {
-    const T e = std::exp(-std::abs(v));  // at most 1: never overflows
-    return v >= T{0} ? T{1} / (T{1} + e) : e / (T{1} + e);
-  });
-}
-
-template <class T>
-void SigmoidNode<T>::backward(Tape& tape) {
-  add_slope<T>(tape, *this, x, [](T, T y) { return y * (T{1} - y); });
-}
-
-// --- erf ---
-
-template <class T>
-struct ErfNode final : Node {
-  NodeId x;
-
-  void backward(Tape& tape) override;
+struct Sqrt {
+  template <class T>
+  T value(T x) const {
+    return std::sqrt(x);
+  }
+  template <class T>
+  T derivative(T, T y) const {
+    return T{0.5} / y;
+  }
 };
 
-template <class T>
-Var erf_of(Var x, Here here) {
-  auto& node = make_unary<ErfNode<T>>("erf", x, here);
-  return apply<T>(x, node, [](T v) { return std::erf(v); });
-}
+struct Tanh {
+  template <class T>
+  T value(T x) const {
+    return std::tanh(x);
+  }
+  template <class T>
+  T derivative(T, T y) const {
+    return T{1} - y * y;
+  }
+};
 
-template <class T>
-void ErfNode<T>::backward(Tape& tape) {
-  constexpr T two_over_sqrt_pi = static_cast<T>(1.12837916709551257390);
-  add_slope<T>(tape, *this, x, [](T v, T) { return two_over_sqrt_pi * std::exp(-v * v); });
-}
+struct Sigmoid {
+  template <class T>
+  T value(T x) const {
+    const T e = std::exp(-std::abs(x));  // at most 1: never overflows
+    return x >= T{0} ? T{1} / (T{1} + e) : e / (T{1} + e);
+  }
+  template <class T>
+  T derivative(T, T y) const {
+    return y * (T{1} - y);
+  }
+};
+
+struct Erf {
+  template <class T>
+  T value(T x) const {
+    return std::erf(x);
+  }
+  template <class T>
+  T derivative(T x, T) const {
+    constexpr T two_over_sqrt_pi = static_cast<T>(1.12837916709551257390);
+    return two_over_sqrt_pi * std::exp(-x * x);
+  }
+};
 
 }  // namespace
 
 Var scale(Var x, double factor, Here here) {
-  return x.dtype() == DType::float64 ? scale_of<double>(x, factor, here) : scale_of<float>(x, factor, here);
+  return unary("scale", x, Scale{factor}, here);
 }
 
 Var add_scalar(Var x, double summand, Here here) {
-  return x.dtype() == DType::float64 ? add_scalar_of<double>(x, summand, here) : add_scalar_of<float>(x, summand, here);
+  return unary("add_scalar", x, AddScalar{summand}, here);
 }
 
 Var pow(Var x, double exponent, Here here) {
-  return x.dtype() == DType::float64 ? pow_of<double>(x, exponent, here) : pow_of<float>(x, exponent, here);
+  return unary("pow", x, Pow{exponent}, here);
 }
 
 Var exp(Var x, Here here) {
-  return x.dtype() == DType::float64 ? exp_of<double>(x, here) : exp_of<float>(x, here);
+  return unary("exp", x, Exp{}, here);
 }
 
 Var log(Var x, Here here) {
-  return x.dtype() == DType::float64 ? log_of<double>(x, here) : log_of<float>(x, here);
+  return unary("log", x, Log{}, here);
 }
 
 Var sqrt(Var x, Here here) {
-  return x.dtype() == DType::float64 ? sqrt_of<double>(x, here) : sqrt_of<float>(x, here);
+  return unary("sqrt", x, Sqrt{}, here);
 }
 
 Var tanh(Var x, Here here) {
-  return x.dtype() == DType::float64 ? tanh_of<double>(x, here) : tanh_of<float>(x, here);
+  return unary("tanh", x, Tanh{}, here);
 }
 
 Var sigmoid(Var x, Here here) {
-  return x.dtype() == DType::float64 ? sigmoid_of<double>(x, here) : sigmoid_of<float>(x, here);
+  return unary("sigmoid", x, Sigmoid{}, here);
 }
 
 Var erf(Var x, Here here) {
-  return x.dtype() == DType::float64 ? erf_of<double>(x, here) : erf_of<float>(x, here);
+  return unary("erf", x, Erf{}, here);
 }
 
 }  // namespace minillm

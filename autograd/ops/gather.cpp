@@ -2,7 +2,7 @@
 
 #include "autograd/op_support.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace minillm {
 
@@ -25,7 +25,7 @@ Var gather_of(Var x, std::span<const int32_t> index, Here here) {
   node.x = x.id();
   if (node.needs_grad) {
     node.index = tape.allocate({R}, DType::int32);
-    std::memcpy(node.index.data, index.data(), index.size_bytes());
+    std::copy(index.begin(), index.end(), node.index.template as<int32_t>());
   }
   const T* x_values = x.value().as<T>();
   T* y = node.value.template as<T>();

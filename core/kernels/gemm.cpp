@@ -46,8 +46,11 @@ void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64
   const OneThread stay_here;
   const dnnl_status_t status = dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', M, N, K, 1.0F, A.data,
                                           A.ld, B.data, B.ld, static_cast<float>(beta), C.data, C.ld);
-  check(status == dnnl_success, "oneDNN refused a product of {} x {} x {}: status {}", M, N, K,
-        static_cast<int>(status));
+  if (status != dnnl_success) {
+    fail_work({.where = "oneDNN",
+               .what = fmt::format("cannot multiply {} x {} x {}", M, N, K),
+               .found = fmt::format("status {}", static_cast<int>(status))});
+  }
 }
 #else
 void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {

@@ -8,7 +8,7 @@
 //
 // of every query and key slice; the rest of the slice, gates and values are copied. Pairs are half-split within the
 // rotated part, element j with j + pairs, as in Hugging Face's models (GPT-NeoX' convention, not the paper's
-// neighbours).
+// neighbours). Frequencies are those of the whole head; GPT-NeoX, when it rotates a part, takes the part's width.
 //
 // B sequences, T positions. x, y, dx, dy [B, T, layout.width()]; cosines, sines [T, pairs]; 2 * pairs <= head_dim.
 // Backward adds to dx: a rotation is undone by its transpose, so the gradient is rotated by -angle.

@@ -1,10 +1,11 @@
 #!/bin/bash
 # Runs a PyTorch program with Debian 13's python3-torch 2.6 (SDPA, fused AdamW, torch.compile) in a folder of its own.
-# The first call makes that folder with debootstrap: about 2 GB, some minutes. Needs root (chroot).
+# The first call makes that folder with debootstrap: about 2 GB, some minutes. Where debootstrap is missing it installs
+# that on this machine (apt-get install). Needs root (chroot).
 #
 # Usage: [TORCH26_ROOT=FOLDER] torch26.sh [PROGRAM.py] ARGUMENTS...
 #   torch26.sh --bench 20 --batch 4                         runs torch_minillm.py, which lies beside this script
-#   torch26.sh tests/golden/torch_golden.py > curves.json   runs another program, which may import torch_minillm
+#   torch26.sh tests/golden/torch_golden.py > curves.json   runs another program, which may import what lies here
 # Files to read or write: put them in FOLDER/io and name them /io/...
 set -eu
 
@@ -31,7 +32,6 @@ if [ "$(cat "$root/.packages" 2>/dev/null)" != "$packages" ]; then
   echo "$packages" > "$root/.packages"
 fi
 
-mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 mkdir -p "$root/peers" "$root/io"
 
 program=$here/torch_minillm.py
@@ -41,6 +41,9 @@ case ${1:-} in
     shift
     ;;
 esac
-cp "$here/torch_minillm.py" "$program" "$root/peers/" 2>/dev/null || cp "$program" "$root/peers/"
+cp "$here"/torch_*.py "$root/peers/"
+[ "$program" -ef "$here/$(basename "$program")" ] || cp "$program" "$root/peers/"
 threads=${OMP_NUM_THREADS:-$(nproc)}
-exec chroot "$root" env OMP_NUM_THREADS="$threads" python3 "/peers/$(basename "$program")" "$@"
+# A mount namespace of its own: /proc vanishes with the process, so nothing is left mounted in the folder.
+exec unshare --mount --propagation private sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" \
+  env OMP_NUM_THREADS="$threads" python3 "/peers/$(basename "$program")" "$@"

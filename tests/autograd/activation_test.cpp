@@ -1,13 +1,13 @@
 #include "autograd/ops.h"
-#include "compare.h"
 #include "core/kernels/normal.h"
+#include "tests/autograd/op_test.h"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 
 using namespace minillm;
-using namespace minillm::compare;
+using namespace minillm::test;
 
 namespace {
 
@@ -24,7 +24,7 @@ Op gated(Activation kind) {
 /// Values at least `gap` away from 0, where relu has a kink.
 std::vector<Buffer> away_from_zero(const Shape& shape, double spread, double gap = 1e-3) {
   std::vector<Buffer> inputs;
-  inputs.push_back(random_values(shape, 11, spread));
+  inputs.push_back(normal_values(shape, 11, spread));
   double* x = inputs[0].tensor().as<double>();
   for (int64_t i = 0; i < inputs[0].tensor().numel(); ++i) {
     x[i] = std::abs(x[i]) < gap ? gap : x[i];
@@ -51,7 +51,7 @@ Buffer grid() {
 std::vector<double> on_grid(Activation kind) {
   Tape tape;
   const Buffer x = grid();
-  return to_vector(activate(tape.constant(x.tensor()), kind).value());
+  return values_of(activate(tape.constant(x.tensor()), kind).value());
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ TEST_CASE("gated_activation reads the gate first") {
   const double values[] = {-1, 2, 10, 20};
   std::copy_n(values, 4, x.tensor().as<double>());
   const Var y = gated_activation(tape.constant(x.tensor()), Activation::relu);
-  CHECK(to_vector(y.value()) == std::vector<double>{0, 40});
+  CHECK(values_of(y.value()) == std::vector<double>{0, 40});
 }
 
 TEST_CASE("activations: gradients against differences") {
@@ -127,8 +127,8 @@ TEST_CASE("activations: gradients against differences") {
     CAPTURE(static_cast<int>(kind));
     const std::vector<Buffer> inputs = away_from_zero({4, 6}, 2);
     for (const TapeOptions& options : {TapeOptions{}, composed_ops}) {
-      CHECK(worst_gradcheck(act(kind), inputs, options) < 1e-6);
-      CHECK(worst_gradcheck(gated(kind), inputs, options) < 1e-6);
+      check_gradients(act(kind), inputs, options);
+      check_gradients(gated(kind), inputs, options);
     }
   }
 }
@@ -148,8 +148,7 @@ TEST_CASE("activations stay finite for large inputs and do not hide a NaN") {
         std::vector<Buffer> inputs;
         inputs.emplace_back(Shape{1}, DType::float64);
         *inputs[0].tensor().as<double>() = x;
-        RandomStream stream(random_key(0, "projection"));
-        const double dy = stream.normal();
+        const double dy = projection_weights(0, 1)[0];
         CHECK(run(act(kind), inputs, dtype).gradients[0][0] == doctest::Approx(x > 0 ? dy : 0).epsilon(1e-6));
       }
       CHECK(std::isnan(value_at(std::numeric_limits<double>::quiet_NaN(), kind, dtype)));

@@ -1,11 +1,11 @@
 #include "core/kernels/dropout.h"
 #include "autograd/ops.h"
-#include "compare.h"
+#include "tests/autograd/op_test.h"
 
 #include <doctest/doctest.h>
 
 using namespace minillm;
-using namespace minillm::compare;
+using namespace minillm::test;
 
 namespace {
 
@@ -28,7 +28,7 @@ std::vector<double> mask(RandomKey key, const char* stream) {
   Tape tape;
   tape.set_random_key(key);
   const std::vector<Buffer> inputs = ones(N);
-  std::vector<double> kept = to_vector(dropout(tape.constant(inputs[0].tensor()), p, stream).value());
+  std::vector<double> kept = values_of(dropout(tape.constant(inputs[0].tensor()), p, stream).value());
   for (double& value : kept) {
     value = value > 0 ? 1 : 0;
   }
@@ -69,10 +69,9 @@ TEST_CASE("dropout keeps a share of 1 - p and divides by it") {
 TEST_CASE("dropout: backward has forward's mask, in every version") {
   const std::vector<Buffer> inputs = ones(4099);
   const std::vector<double> kept = run(drop(), inputs, DType::float64, reference_kernels).value;
-  std::vector<double> projection;
-  RandomStream stream(random_key(0, "projection"));
-  for (const double value : kept) {
-    projection.push_back(value * stream.normal());
+  std::vector<double> projection = projection_weights(0, 4099);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    projection[i] *= kept[i];
   }
   for (const TapeOptions& options : {TapeOptions{}, reference_kernels, composed_ops}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
@@ -85,7 +84,7 @@ TEST_CASE("dropout: backward has forward's mask, in every version") {
 
 TEST_CASE("dropout: fused, composed, reference and fast agree") {
   std::vector<Buffer> inputs;
-  inputs.push_back(random_values({3, 1001}, 5));
+  inputs.push_back(normal_values({3, 1001}, 5));
   CHECK(fused_against_composed(drop(), inputs) < 1e-12);
   CHECK(float_against_double(drop(), inputs) < 1e-6);
 }
@@ -100,7 +99,7 @@ TEST_CASE("dropout: the fast mask is the reference's far into a stream") {
 }
 
 TEST_CASE("dropout: gradient against differences") {
-  CHECK(worst_gradcheck(drop(), list(random_values({4, 5}, 6))) < 1e-6);
+  check_gradients(drop(), list(normal_values({4, 5}, 6)));
 }
 
 TEST_CASE("dropout: the same bits for 1, 2, 3 and 4 threads") {

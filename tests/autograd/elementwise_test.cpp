@@ -4,7 +4,7 @@
 #include <utility>
 
 using namespace minillm;
-using namespace minillm::testing;
+using namespace minillm::test;
 
 namespace {
 
@@ -51,8 +51,8 @@ double element(const Tensor& x, const Shape& common, int64_t i) {
 }
 
 void check_values(Binary f, double (*want)(double, double), const Shape& a_shape, const Shape& b_shape) {
-  const Buffer a = random(a_shape, 0.5, 2, 1);
-  const Buffer b = random(b_shape, 0.5, 2, 2);
+  const Buffer a = uniform_values(a_shape, 0.5, 2, 1);
+  const Buffer b = uniform_values(b_shape, 0.5, 2, 2);
   const Shape common = broadcast_shapes(a_shape, b_shape);
   Tape tape;
   Var y = f(tape.variable(a.tensor()), tape.variable(b.tensor()), {});
@@ -144,19 +144,19 @@ TEST_CASE("binary ops pass gradcheck for every pattern of broadcasting") {
       CAPTURE(c.name);
       CAPTURE(to_string(a));
       CAPTURE(to_string(b));
-      check_gradients(op_of(c.op), list(random(a, 0.5, 2, 3), random(b, 0.5, 2, 4)));
-      check_gradients(op_of(c.op), list(random(b, 0.5, 2, 5), random(a, 0.5, 2, 6)));
+      check_gradients(op_of(c.op), list(uniform_values(a, 0.5, 2, 3), uniform_values(b, 0.5, 2, 4)));
+      check_gradients(op_of(c.op), list(uniform_values(b, 0.5, 2, 5), uniform_values(a, 0.5, 2, 6)));
     }
-    check_gradients(op_of(c.op), list(random({150, 70}, 0.5, 2, 7), random({70}, 0.5, 2, 8)));
-    check_gradients(op_of(c.op), list(random({150, 70}, 0.5, 2, 7), random({150, 1}, 0.5, 2, 8)));
+    check_gradients(op_of(c.op), list(uniform_values({150, 70}, 0.5, 2, 7), uniform_values({70}, 0.5, 2, 8)));
+    check_gradients(op_of(c.op), list(uniform_values({150, 70}, 0.5, 2, 7), uniform_values({150, 1}, 0.5, 2, 8)));
   }
 }
 
 TEST_CASE("both operands may be the same value") {
   const Op square = [](Tape&, const std::vector<Var>& x) { return mul(x[0], x[0]); };
-  check_gradients(square, list(random({3, 4}, -2, 2, 1)));
+  check_gradients(square, list(uniform_values({3, 4}, -2, 2, 1)));
   const Op one = [](Tape&, const std::vector<Var>& x) { return div(x[0], x[0]); };
-  CHECK(run(one, tensors_of(list(random({5}, 1, 2, 1))), DType::float64).gradients[0][0] == doctest::Approx(0));
+  CHECK(run(one, list(uniform_values({5}, 1, 2, 1)), DType::float64).gradients[0][0] == doctest::Approx(0));
 }
 
 TEST_CASE("maximum splits the gradient where operands are equal, and keeps NaN") {
@@ -181,7 +181,7 @@ TEST_CASE("maximum splits the gradient where operands are equal, and keeps NaN")
 TEST_CASE("unary ops: values, gradients, float against double") {
   for (const UnaryCase& c : unary_cases()) {
     CAPTURE(c.name);
-    const Buffer x = random({3, 5}, c.low, c.high, 1);
+    const Buffer x = uniform_values({3, 5}, c.low, c.high, 1);
     Tape tape;
     Var y = c.op(tape, {tape.variable(x.tensor())});
     CHECK(y.shape() == Shape{3, 5});
@@ -190,8 +190,8 @@ TEST_CASE("unary ops: values, gradients, float against double") {
       want.push_back(c.want(value));
     }
     check_close(values_of(y.value()), want, 1e-14);
-    check_gradients(c.op, list(random({3, 5}, c.low, c.high, 2)));
-    const std::vector<Tensor> inputs = {x.tensor()};
+    check_gradients(c.op, list(uniform_values({3, 5}, c.low, c.high, 2)));
+    const std::vector<Buffer> inputs = list(uniform_values({3, 5}, c.low, c.high, 1));
     check_close(run(c.op, inputs, DType::float32), run(c.op, inputs, DType::float64), 2e-6);
   }
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 using namespace minillm;
-using namespace minillm::testing;
+using namespace minillm::test;
 
 namespace {
 
@@ -70,24 +70,24 @@ double worst_of(const Op& op, const std::vector<Buffer>& inputs) {
 }  // namespace
 
 TEST_CASE("gradcheck passes a right backward and fails a wrong one") {
-  CHECK(worst_of(square(1), list(random({4, 5}, -2, 2, 1))) < 1e-6);
-  CHECK(worst_of(square(7), list(random({4, 5}, -2, 2, 1))) > 0.5);
-  CHECK(worst_of(square(0), list(random({4, 5}, -2, 2, 1))) > 0.9);
-  CHECK(worst_of(square(-1), list(random({4, 5}, -2, 2, 1))) > 0.9);
-  CHECK(worst_of(square(1 + 1e-5), list(random({4, 5}, -2, 2, 1))) > 5e-6);
+  CHECK(worst_of(square(1), list(uniform_values({4, 5}, -2, 2, 1))) < 1e-6);
+  CHECK(worst_of(square(7), list(uniform_values({4, 5}, -2, 2, 1))) > 0.5);
+  CHECK(worst_of(square(0), list(uniform_values({4, 5}, -2, 2, 1))) > 0.9);
+  CHECK(worst_of(square(-1), list(uniform_values({4, 5}, -2, 2, 1))) > 0.9);
+  CHECK(worst_of(square(1 + 1e-5), list(uniform_values({4, 5}, -2, 2, 1))) > 5e-6);
 }
 
 TEST_CASE("a fault in one element of many is seen by the directions") {
-  CHECK(worst_of(square(7, 123), list(random({20, 20}, 1, 2, 1))) > 1e-3);
+  CHECK(worst_of(square(7, 123), list(uniform_values({20, 20}, 1, 2, 1))) > 1e-3);
 }
 
 TEST_CASE("a factor 7 in softmax's backward is seen through the projection") {
-  CHECK(worst_of(scaled_softmax(1), list(random({3, 6}, -2, 2, 1))) < 1e-6);
-  CHECK(worst_of(scaled_softmax(7), list(random({3, 6}, -2, 2, 1))) > 0.5);
+  CHECK(worst_of(scaled_softmax(1), list(uniform_values({3, 6}, -2, 2, 1))) < 1e-6);
+  CHECK(worst_of(scaled_softmax(7), list(uniform_values({3, 6}, -2, 2, 1))) > 0.5);
 }
 
 TEST_CASE("gradcheck restores the inputs and names the worst place") {
-  const Buffer x = random({4, 5}, -2, 2, 1);
+  const Buffer x = uniform_values({4, 5}, -2, 2, 1);
   const std::vector<double> before = values_of(x.tensor());
   std::vector<Tensor> inputs = {x.tensor()};
   const std::vector<GradcheckResult> results = gradcheck_op(square(7), inputs);
@@ -99,15 +99,15 @@ TEST_CASE("gradcheck restores the inputs and names the worst place") {
 
 TEST_CASE("a loss with a gradient that is zero passes, one that is not finite fails") {
   const Op constant = [](Tape&, const std::vector<Var>& v) { return sub(scale(v[0], 3), scale(v[0], 3)); };
-  CHECK(worst_of(constant, list(random({5}, -2, 2, 1))) < 1e-6);
+  CHECK(worst_of(constant, list(uniform_values({5}, -2, 2, 1))) < 1e-6);
   const Op rows_of_one = [](Tape&, const std::vector<Var>& v) { return sum(softmax(v[0]), {-1}); };
-  CHECK(worst_of(rows_of_one, list(random({2, 5}, -2, 2, 1))) < 1e-6);
+  CHECK(worst_of(rows_of_one, list(uniform_values({2, 5}, -2, 2, 1))) < 1e-6);
   const Op not_finite = [](Tape&, const std::vector<Var>& v) { return log(v[0]); };
   CHECK(worst_of(not_finite, list(of({2}, {-1, -1}))) > 1);
 }
 
 TEST_CASE("gradcheck of a loss function: a gradient that was forgotten is found") {
-  const Buffer x = random({6}, -1, 1, 1);
+  const Buffer x = uniform_values({6}, -1, 1, 1);
   const Buffer gradient({6}, DType::float64);
   const auto loss = [&x]() {
     double sum = 7;

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 using namespace minillm;
-using namespace minillm::testing;
+using namespace minillm::test;
 
 namespace {
 

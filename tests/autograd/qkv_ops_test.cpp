@@ -1,13 +1,13 @@
 // The ops on packed queries, keys and values: each against its composition, differences and its float versions.
 
-#include "compare.h"
 #include "core/kernels/rope.h"
+#include "tests/autograd/op_test.h"
 #include "tests/core/qkv_support.h"
 
 #include <doctest/doctest.h>
 
 using namespace minillm;
-using namespace minillm::compare;
+using namespace minillm::test;
 
 namespace {
 
@@ -40,7 +40,7 @@ std::vector<OpCase> op_cases(int64_t B, int64_t T) {
   std::vector<OpCase> cases;
   for (const QkvCase& test : qkv_cases()) {
     const QkvLayout layout = test.layout;
-    const auto qkv = [=] { return compare::random_values({B, T, layout.width()}, 1); };
+    const auto qkv = [=] { return normal_values({B, T, layout.width()}, 1); };
     cases.push_back({"causal_attention " + test.name,
                      [=](Tape&, const std::vector<Var>& in) { return causal_attention(in[0], layout); }, list(qkv())});
     cases.push_back({"rope " + test.name, rope_op(layout, 1.0), list(qkv())});
@@ -49,12 +49,12 @@ std::vector<OpCase> op_cases(int64_t B, int64_t T) {
       cases.push_back(
           {"qk_norm " + test.name,
            [=](Tape&, const std::vector<Var>& in) { return qk_norm(in[0], in[1], in[2], layout, 1e-6, offset); },
-           list(qkv(), compare::random_values({layout.head_dim}, 2), compare::random_values({layout.head_dim}, 3))});
+           list(qkv(), normal_values({layout.head_dim}, 2), normal_values({layout.head_dim}, 3))});
     }
     if (layout.gated) {
       cases.push_back({"attention_gate",
                        [=](Tape&, const std::vector<Var>& in) { return attention_gate(in[0], in[1], layout); },
-                       list(compare::random_values({B, T, layout.n_heads * layout.head_dim}, 4), qkv())});
+                       list(normal_values({B, T, layout.n_heads * layout.head_dim}, 4), qkv())});
     }
   }
   return cases;
@@ -75,8 +75,8 @@ TEST_CASE("fused ops on qkv are their compositions, values and gradients, in dou
 TEST_CASE("gradients of ops on qkv are central differences, fused and composed") {
   for (const OpCase& test : op_cases(2, 5)) {
     CAPTURE(test.name);
-    CHECK(worst_gradcheck(test.op, test.inputs) < 1e-6);
-    CHECK(worst_gradcheck(test.op, test.inputs, composed_ops) < 1e-6);
+    check_gradients(test.op, test.inputs);
+    check_gradients(test.op, test.inputs, composed_ops);
   }
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("attention's memory grows with T, not with T x T") {
   const QkvLayout layout = {.n_heads = 2, .n_kv_heads = 2, .head_dim = 8};
   const Op op = [=](Tape&, const std::vector<Var>& in) { return causal_attention(in[0], layout); };
   const auto bytes = [&](int64_t T, DType dtype, TapeOptions options = {}) {
-    const std::vector<Buffer> inputs = list(compare::random_values({1, T, layout.width()}, 1));
+    const std::vector<Buffer> inputs = list(normal_values({1, T, layout.width()}, 1));
     return static_cast<double>(run(op, inputs, dtype, options).arena_bytes);
   };
   for (DType dtype : {DType::float32, DType::float64}) {
@@ -135,7 +135,7 @@ TEST_CASE("attention's memory grows with T, not with T x T") {
 
 TEST_CASE("an op whose qkv needs no gradient still runs, and gates pass theirs on alone") {
   const QkvLayout layout = {.n_heads = 2, .n_kv_heads = 1, .head_dim = 8, .gated = true};
-  const Buffer qkv = compare::random_values({1, 3, layout.width()}, 1);
+  const Buffer qkv = normal_values({1, 3, layout.width()}, 1);
   Buffer constant(qkv.tensor().shape, DType::float32);
   copy_values(qkv.tensor(), constant.tensor());
   const Op op = [&](Tape& tape, const std::vector<Var>& in) {
@@ -145,10 +145,10 @@ TEST_CASE("an op whose qkv needs no gradient still runs, and gates pass theirs o
   const Op with_gradient = [&](Tape&, const std::vector<Var>& in) {
     return attention_gate(add(causal_attention(in[1], layout), in[0]), in[1], layout);
   };
-  const auto attended = [] { return compare::random_values({1, 3, 16}, 2); };
+  const auto attended = [] { return normal_values({1, 3, 16}, 2); };
   const Outcome found = run(op, list(attended()), DType::float32);
   const Outcome expected =
-      run(with_gradient, list(attended(), compare::random_values({1, 3, layout.width()}, 1)), DType::float32);
+      run(with_gradient, list(attended(), normal_values({1, 3, layout.width()}, 1)), DType::float32);
   CHECK(found.value == expected.value);
   CHECK(found.gradients[0] == expected.gradients[0]);
 }

@@ -2,12 +2,9 @@
 #include "tests/autograd/op_test.h"
 
 using namespace minillm;
-using namespace minillm::testing;
+using namespace minillm::test;
 
 namespace {
-
-const TapeOptions composed = {.ops = Ops::composed};
-const TapeOptions reference = {.kernels = Kernels::reference};
 
 Op rmsnorm_with(double offset) {
   return [offset](Tape&, const std::vector<Var>& v) { return rmsnorm(v[0], v[1], 1e-5, offset); };
@@ -19,13 +16,12 @@ Var linear_op(Tape&, const std::vector<Var>& v) {
 
 /// Fused, composed and reference, in float and double, against fused in double.
 void check_paths(const Op& op, const std::vector<Buffer>& inputs, double float_tolerance) {
-  const std::vector<Tensor> tensors = tensors_of(inputs);
-  const Outcome exact = run(op, tensors, DType::float64);
-  check_close(run(op, tensors, DType::float64, composed), exact, 1e-12);
-  check_close(run(op, tensors, DType::float32), exact, float_tolerance);
-  check_close(run(op, tensors, DType::float32, reference), exact, float_tolerance);
-  check_close(run(op, tensors, DType::float32, composed), exact, float_tolerance);
-  check_close(run(op, tensors, DType::float32, {.kernels = Kernels::reference, .ops = Ops::composed}), exact,
+  const Outcome exact = run(op, inputs, DType::float64);
+  check_close(run(op, inputs, DType::float64, composed_ops), exact, 1e-12);
+  check_close(run(op, inputs, DType::float32), exact, float_tolerance);
+  check_close(run(op, inputs, DType::float32, reference_kernels), exact, float_tolerance);
+  check_close(run(op, inputs, DType::float32, composed_ops), exact, float_tolerance);
+  check_close(run(op, inputs, DType::float32, {.kernels = Kernels::reference, .ops = Ops::composed}), exact,
               float_tolerance);
 }
 
@@ -54,10 +50,13 @@ TEST_CASE("rmsnorm by hand: a row (3, 4) has mean square 12.5") {
 
 TEST_CASE("rmsnorm: fused, composed, fast and reference agree and pass gradcheck") {
   for (double offset : {0.0, 1.0}) {
-    check_paths(rmsnorm_with(offset), list(random({5, 30, 24}, -2, 2, 1), random({24}, 0.5, 1.5, 2)), 2e-5);
-    for (const TapeOptions& options : {TapeOptions{}, composed}) {
-      check_gradients(rmsnorm_with(offset), list(random({2, 3, 5}, -2, 2, 1), random({5}, 0.5, 1.5, 2)), options);
-      check_gradients(rmsnorm_with(offset), list(random({7}, -2, 2, 1), random({7}, 0.5, 1.5, 2)), options);
+    check_paths(rmsnorm_with(offset), list(uniform_values({5, 30, 24}, -2, 2, 1), uniform_values({24}, 0.5, 1.5, 2)),
+                2e-5);
+    for (const TapeOptions& options : {TapeOptions{}, composed_ops}) {
+      check_gradients(rmsnorm_with(offset), list(uniform_values({2, 3, 5}, -2, 2, 1), uniform_values({5}, 0.5, 1.5, 2)),
+                      options);
+      check_gradients(rmsnorm_with(offset), list(uniform_values({7}, -2, 2, 1), uniform_values({7}, 0.5, 1.5, 2)),
+                      options);
     }
   }
 }
@@ -83,13 +82,17 @@ TEST_CASE("linear by hand: x W^T + b") {
 }
 
 TEST_CASE("linear: fused, composed, fast and reference agree and pass gradcheck, with and without bias") {
-  check_paths(linear_op, list(random({3, 50, 20}, -1, 1, 1), random({140, 20}, -1, 1, 2)), 3e-5);
-  check_paths(linear_op, list(random({3, 50, 20}, -1, 1, 1), random({140, 20}, -1, 1, 2), random({140}, -1, 1, 3)),
-              3e-5);
-  for (const TapeOptions& options : {TapeOptions{}, composed}) {
-    check_gradients(linear_op, list(random({2, 3, 4}, -1, 1, 1), random({5, 4}, -1, 1, 2)), options);
-    check_gradients(linear_op, list(random({2, 3, 4}, -1, 1, 1), random({5, 4}, -1, 1, 2), random({5}, -1, 1, 3)),
-                    options);
+  check_paths(linear_op, list(uniform_values({3, 50, 20}, -1, 1, 1), uniform_values({140, 20}, -1, 1, 2)), 3e-5);
+  check_paths(
+      linear_op,
+      list(uniform_values({3, 50, 20}, -1, 1, 1), uniform_values({140, 20}, -1, 1, 2), uniform_values({140}, -1, 1, 3)),
+      3e-5);
+  for (const TapeOptions& options : {TapeOptions{}, composed_ops}) {
+    check_gradients(linear_op, list(uniform_values({2, 3, 4}, -1, 1, 1), uniform_values({5, 4}, -1, 1, 2)), options);
+    check_gradients(
+        linear_op,
+        list(uniform_values({2, 3, 4}, -1, 1, 1), uniform_values({5, 4}, -1, 1, 2), uniform_values({5}, -1, 1, 3)),
+        options);
   }
 }
 
@@ -97,7 +100,8 @@ TEST_CASE("linear adds to a gradient that another op began") {
   const Op twice = [](Tape&, const std::vector<Var>& v) {
     return add(linear(v[0], v[1], v[2]), linear(scale(v[0], 2), v[1], v[2]));
   };
-  check_gradients(twice, list(random({3, 4}, -1, 1, 1), random({5, 4}, -1, 1, 2), random({5}, -1, 1, 3)));
+  check_gradients(
+      twice, list(uniform_values({3, 4}, -1, 1, 1), uniform_values({5, 4}, -1, 1, 2), uniform_values({5}, -1, 1, 3)));
 }
 
 TEST_CASE("values and gradients have the same bits for 1, 2, 3 and 4 threads, fused and composed") {
@@ -106,14 +110,14 @@ TEST_CASE("values and gradients have the same bits for 1, 2, 3 and 4 threads, fu
     Var scores = matmul(h, linear(h, v[2]), true);
     return matmul(softmax(scores), transpose(transpose(h, {0, 2, 1}), {0, 2, 1}));
   };
-  const std::vector<Buffer> inputs =
-      list(random({2, 200, 64}, -1, 1, 1), random({64}, 0.5, 1.5, 2), random({64, 64}, -1, 1, 3));
-  for (const TapeOptions& options : {TapeOptions{}, composed}) {
+  const std::vector<Buffer> inputs = list(uniform_values({2, 200, 64}, -1, 1, 1), uniform_values({64}, 0.5, 1.5, 2),
+                                          uniform_values({64, 64}, -1, 1, 3));
+  for (const TapeOptions& options : {TapeOptions{}, composed_ops}) {
     Outcome first;
     for (int threads : {1, 2, 3, 4}) {
       CAPTURE(threads);
       set_num_threads(threads);
-      const Outcome outcome = run(model, tensors_of(inputs), DType::float32, options);
+      const Outcome outcome = run(model, inputs, DType::float32, options);
       if (threads == 1) {
         first = outcome;
       }

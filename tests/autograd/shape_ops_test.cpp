@@ -1,7 +1,7 @@
 #include "tests/autograd/op_test.h"
 
 using namespace minillm;
-using namespace minillm::testing;
+using namespace minillm::test;
 
 TEST_CASE("transpose puts axis order[i] at place i") {
   Tape tape;
@@ -10,7 +10,7 @@ TEST_CASE("transpose puts axis order[i] at place i") {
   Var y = transpose(x, {1, 0});
   CHECK(y.shape() == Shape{3, 2});
   check_close(values_of(y.value()), {1, 4, 2, 5, 3, 6}, 0);
-  const Buffer cube = random({2, 3, 4}, -1, 1, 1);
+  const Buffer cube = uniform_values({2, 3, 4}, -1, 1, 1);
   Var c = tape.variable(cube.tensor());
   Var turned = transpose(c, {2, 0, -2});
   CHECK(turned.shape() == Shape{4, 2, 3});
@@ -27,10 +27,10 @@ TEST_CASE("transpose passes gradcheck for every order, and there and back is the
   for (const std::vector<int>& order :
        std::vector<std::vector<int>>{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
     check_gradients([&order](Tape&, const std::vector<Var>& x) { return transpose(x[0], order); },
-                    list(random({2, 3, 4}, -1, 1, 1)));
+                    list(uniform_values({2, 3, 4}, -1, 1, 1)));
   }
   Tape tape;
-  const Buffer big = random({7, 130, 60}, -1, 1, 1, DType::float32);
+  const Buffer big = uniform_values({7, 130, 60}, -1, 1, 1, DType::float32);
   Var x = tape.variable(big.tensor());
   Var back = transpose(transpose(x, {1, 2, 0}), {2, 0, 1});
   check_close(values_of(back.value()), values_of(big.tensor()), 0);
@@ -45,7 +45,7 @@ TEST_CASE("slice cuts [begin, end) along any axis") {
   CHECK(slice(x, -1, 2, 2).shape() == Shape{2, 0});
   for (int axis : {0, 1, 2}) {
     check_gradients([axis](Tape&, const std::vector<Var>& v) { return slice(v[0], axis, 1, 3); },
-                    list(random({3, 4, 5}, -1, 1, 1)));
+                    list(uniform_values({3, 4, 5}, -1, 1, 1)));
   }
 }
 
@@ -70,13 +70,13 @@ TEST_CASE("concat joins along any axis; a part may come twice") {
       const Var twice[] = {v[0], v[1], v[0]};
       return concat(twice, axis);
     };
-    check_gradients(op, list(random({2, 3, 4}, -1, 1, 1), random({2, 3, 4}, -1, 1, 2)));
+    check_gradients(op, list(uniform_values({2, 3, 4}, -1, 1, 1), uniform_values({2, 3, 4}, -1, 1, 2)));
   }
 }
 
 TEST_CASE("reshape keeps values and passes gradients through") {
   check_gradients([](Tape&, const std::vector<Var>& v) { return add(reshape(v[0], {6}), reshape(v[0], {6})); },
-                  list(random({2, 3}, -1, 1, 1)));
+                  list(uniform_values({2, 3}, -1, 1, 1)));
 }
 
 TEST_CASE("gather takes one column a row") {
@@ -86,7 +86,7 @@ TEST_CASE("gather takes one column a row") {
   Var x = tape.variable(buffer.tensor());
   check_close(values_of(gather(x, index).value()), {2, 3, 6}, 0);
   check_gradients([&index](Tape&, const std::vector<Var>& v) { return gather(v[0], index); },
-                  list(random({3, 4}, -1, 1, 1)));
+                  list(uniform_values({3, 4}, -1, 1, 1)));
 }
 
 TEST_CASE("matmul: batched, transposed, with a shared right side") {
@@ -111,26 +111,26 @@ TEST_CASE("matmul: batched, transposed, with a shared right side") {
     CAPTURE(to_string(c.a));
     CAPTURE(to_string(c.b));
     const Op op = [&c](Tape&, const std::vector<Var>& v) { return matmul(v[0], v[1], c.transpose_b); };
-    const std::vector<Buffer> inputs = list(random(c.a, -1, 1, 1), random(c.b, -1, 1, 2));
+    const std::vector<Buffer> inputs = list(uniform_values(c.a, -1, 1, 1), uniform_values(c.b, -1, 1, 2));
     Var y = op(tape, {tape.variable(inputs[0].tensor()), tape.variable(inputs[1].tensor())});
     CHECK(y.shape() == c.result);
-    check_gradients(op, list(random(c.a, -1, 1, 1), random(c.b, -1, 1, 2)));
-    const Outcome exact = run(op, tensors_of(inputs), DType::float64);
-    check_close(run(op, tensors_of(inputs), DType::float32), exact, 2e-6);
-    check_close(run(op, tensors_of(inputs), DType::float32, {.kernels = Kernels::reference}), exact, 2e-6);
+    check_gradients(op, list(uniform_values(c.a, -1, 1, 1), uniform_values(c.b, -1, 1, 2)));
+    const Outcome exact = run(op, inputs, DType::float64);
+    check_close(run(op, inputs, DType::float32), exact, 2e-6);
+    check_close(run(op, inputs, DType::float32, reference_kernels), exact, 2e-6);
   }
 }
 
 TEST_CASE("matmul of a value with itself adds both gradients") {
   for (bool transpose_b : {false, true}) {
     check_gradients([transpose_b](Tape&, const std::vector<Var>& v) { return matmul(v[0], v[0], transpose_b); },
-                    list(random({2, 3, 3}, -1, 1, 1)));
+                    list(uniform_values({2, 3, 3}, -1, 1, 1)));
   }
 }
 
 TEST_CASE("a batched product equals the products one by one") {
-  const Buffer a = random({3, 40, 20}, -1, 1, 1, DType::float32);
-  const Buffer b = random({3, 30, 20}, -1, 1, 2, DType::float32);
+  const Buffer a = uniform_values({3, 40, 20}, -1, 1, 1, DType::float32);
+  const Buffer b = uniform_values({3, 30, 20}, -1, 1, 2, DType::float32);
   Tape tape;
   Var batched = matmul(tape.constant(a.tensor()), tape.constant(b.tensor()), true);
   for (int64_t i = 0; i < 3; ++i) {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 using namespace minillm;
-using namespace minillm::testing;
+using namespace minillm::test;
 
 TEST_CASE("node ids follow the order of creation and are the same in every run") {
   Tape tape;
@@ -84,7 +84,7 @@ TEST_CASE("retain_grads keeps intermediate gradients, otherwise they are given b
 }
 
 TEST_CASE("a tape that does not record computes the same values, saves nothing and has no gradients") {
-  const Buffer x = random({64, 50}, -1, 1, 1);
+  const Buffer x = uniform_values({64, 50}, -1, 1, 1);
   const std::vector<int32_t> index(64, 7);
   const auto forward = [&](Tape& tape) {
     Var v = tape.variable(x.tensor());
@@ -144,7 +144,7 @@ TEST_CASE("a step in the steady state takes no new memory") {
   Parameter& gain = store.declare("g", {64}, Init::constant(1));
   store.allocate(DType::float32);
   store.initialize(1);
-  const Buffer x = random({2048, 64}, -1, 1, 1, DType::float32);
+  const Buffer x = uniform_values({2048, 64}, -1, 1, 1, DType::float32);
   Tape tape;
   std::vector<size_t> reserved;
   for (int step = 0; step < 5; ++step) {
@@ -161,7 +161,7 @@ TEST_CASE("a step in the steady state takes no new memory") {
 }
 
 TEST_CASE("backward holds few intermediate gradients at a time") {
-  const Buffer x = random({1024, 256}, -1, 1, 1, DType::float32);
+  const Buffer x = uniform_values({1024, 256}, -1, 1, 1, DType::float32);
   const size_t one = x.tensor().bytes();
   Tape tape;
   Var h = tape.variable(x.tensor());

@@ -75,7 +75,7 @@ TEST_CASE("a run stopped by a signal saves and exits with 3") {
     ::execl(MINILLM_BINARY, MINILLM_BINARY, "train", tiny.c_str(), out.c_str(), "train.steps=1000000", nullptr);
     ::_exit(127);
   }
-  for (int i = 0; i < 1000 && file_content(run + "/metrics.jsonl").empty(); ++i) {
+  for (int i = 0; i < 1000 && read_file(run + "/metrics.jsonl").empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ::kill(child, SIGTERM);

@@ -1,38 +1,18 @@
 #pragma once
 // Runs the built program and collects what it says.
 
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
+
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 namespace minillm::test {
-
-inline std::filesystem::path unused_path() {
-  static int made = 0;
-  return std::filesystem::temp_directory_path() / fmt::format("minillm_cli_{}_{}", ::getpid(), made++);
-}
-
-struct TemporaryFolder {
-  std::filesystem::path path = unused_path();
-  TemporaryFolder() { std::filesystem::create_directories(path); }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-inline std::string file_content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 struct Outcome {
   int status = -1;  ///< exit status; 128 + signal when one ended it
@@ -64,8 +44,8 @@ inline Outcome run_program(const std::vector<std::string>& words, const std::str
   REQUIRE(::waitpid(child, &status, 0) == child);
   Outcome outcome;
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.out = out_path.empty() ? file_content(out) : "";
-  outcome.err = file_content(err);
+  outcome.out = out_path.empty() ? read_file(out) : "";
+  outcome.err = read_file(err);
   return outcome;
 }
 

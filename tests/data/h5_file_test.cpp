@@ -2,13 +2,15 @@
 
 #include "core/atomic_file.h"
 #include "data/sha256.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <fstream>
 #include <thread>
 
 using namespace minillm;
@@ -78,7 +80,7 @@ TEST_CASE("SHA-256 of the standard's examples") {
 }
 
 TEST_CASE("what is written is read back") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "模型 é\n.h5";
   write_sample(path);
   const H5Reader reader(path, kind);
@@ -112,7 +114,7 @@ TEST_CASE("what is written is read back") {
 }
 
 TEST_CASE("the user block is readable text and hashes the rest; the same contents give the same bytes") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 keeps times in seconds
   write_sample(folder / "b.h5");
@@ -127,7 +129,7 @@ TEST_CASE("the user block is readable text and hashes the rest; the same content
 }
 
 TEST_CASE("every cut is refused with the bytes it has and should have") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   const std::string bytes = read_file(folder / "a.h5");
   std::vector<size_t> cuts = {40, 100, 511, 512, bytes.size() - 1};
@@ -146,23 +148,31 @@ TEST_CASE("every cut is refused with the bytes it has and should have") {
 }
 
 TEST_CASE("one flipped bit anywhere is found") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   const std::string bytes = read_file(folder / "a.h5");
-  for (size_t part = 0; part < 40; ++part) {
-    const size_t at = part < 24 ? part * 21 : bytes.size() * (part - 24) / 16 + 512 * (part == 24);
-    std::string damaged = bytes;
-    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (part % 8)));
-    write_file(folder / "bad.h5", damaged);
+  write_file(folder / "bad.h5", bytes);
+  std::fstream file(folder / "bad.h5", std::ios::binary | std::ios::in | std::ios::out);
+  const auto put = [&](size_t at, char byte) { file.seekp(static_cast<std::streamoff>(at)).put(byte).flush(); };
+  const auto message_with = [&](size_t at, size_t bit) {
+    put(at, static_cast<char>(bytes[at] ^ (1 << bit)));
     const std::string message = refusal(folder / "bad.h5");
-    if (at >= 512) {
-      CHECK_CONTAINS(message, "bad.h5 was damaged: checksum differs; make it again");
-    }
+    put(at, bytes[at]);
+    REQUIRE(file.good());
+    return message;
+  };
+  for (size_t bit = 0; bit < 8 * 512; ++bit) {
+    CAPTURE(bit);
+    message_with(bit / 8, bit % 8);  // every one of the user block, blanks too
+  }
+  for (size_t part = 0; part < 16; ++part) {
+    const size_t at = std::max<size_t>(512, bytes.size() * part / 16);
+    CHECK_CONTAINS(message_with(at, part % 8), "bad.h5 was damaged: checksum differs; make it again");
   }
 }
 
 TEST_CASE("foreign files are named for what they are") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto refused_as = [&](const std::string& bytes) {
     write_file(folder / "x.h5", bytes);
     return refusal(folder / "x.h5");
@@ -173,6 +183,10 @@ TEST_CASE("foreign files are named for what they are") {
   CHECK_CONTAINS(refused_as(read_file(folder / "a.h5").substr(512)), "looks like plain HDF5");
   CHECK_CONTAINS(refused_as(std::string("\x02\0\0\0\0\0\0\0{}", 10)), "looks like safetensors");
   CHECK_CONTAINS(refused_as(std::string("PK\x03\x04\0\0", 6)), "looks like a zip archive");
+  const auto begins = [](int32_t number) { return std::string(reinterpret_cast<const char*>(&number), 4); };
+  CHECK_CONTAINS(refused_as(begins(20240326) + "x"), "looks like a GPT-2 model of llm.c");
+  CHECK_CONTAINS(refused_as(begins(20240520)), "looks like a token file of llm.c");
+  CHECK_CONTAINS(refused_as(begins(20240325)), "looks like unknown binary data");
   CHECK_CONTAINS(refused_as(std::string("\x01\0\x02\0\x03", 5)), "looks like unknown binary data");
   CHECK_CONTAINS(refusal(folder / "a.h5", {"minillm-tokens", 1, ""}),
                  "a.h5 is a minillm-test file, a minillm-tokens file is needed");
@@ -181,7 +195,7 @@ TEST_CASE("foreign files are named for what they are") {
 }
 
 TEST_CASE("a file of a newer version is refused, of an older one read") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const H5Format newer{"minillm-test", 2, "make it again"};
   { H5Writer(folder / "new.h5", newer).commit(); }
   CHECK_CONTAINS(refusal(folder / "new.h5"), "was written by a newer version of minillm");
@@ -190,7 +204,7 @@ TEST_CASE("a file of a newer version is refused, of an older one read") {
 }
 
 TEST_CASE("wrong datasets are named with what was found and what is needed") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   const H5Reader reader(folder / "a.h5", kind);
   const auto message = [&](auto body) { return message_of(Fault::input, body); };
@@ -209,7 +223,7 @@ TEST_CASE("wrong datasets are named with what was found and what is needed") {
 }
 
 TEST_CASE("an uncommitted or failing writer leaves nothing and keeps the old file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   const std::string before = read_file(folder / "a.h5");
   {
@@ -230,7 +244,7 @@ TEST_CASE("an uncommitted or failing writer leaves nothing and keeps the old fil
 }
 
 TEST_CASE("replacing keeps the permissions and follows a link") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   REQUIRE(chmod((folder / "a.h5").c_str(), 0640) == 0);
   std::filesystem::create_symlink("a.h5", folder / "link.h5");
@@ -243,16 +257,25 @@ TEST_CASE("replacing keeps the permissions and follows a link") {
 }
 
 TEST_CASE("targets that cannot be written are refused at once") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto message = [&](const std::string& path) {
     return message_of(Fault::input, [&] { H5Writer writer(path, kind); });
   };
   CHECK_CONTAINS(message(folder / "absent/a.h5"), "absent does not exist; mkdir -p");
   CHECK_CONTAINS(message(folder.path()), "is a folder, a file's name is needed");
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("pipe", folder / "link");
+  for (const char* name : {"pipe", "link"}) {
+    CHECK_CONTAINS(message(folder / name),
+                   std::string(name) + ": cannot be replaced by a file; found a pipe; give another name");
+  }
+  CHECK_CONTAINS(message("/dev/null"), "/dev/null: cannot be replaced by a file; found a device");
+  CHECK(std::filesystem::is_fifo(folder / "pipe"));
+  CHECK(folder.names() == std::vector<std::string>{"link", "pipe"});
 }
 
 TEST_CASE("a read-only folder can be read, by several readers at once, and refuses writers") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   REQUIRE(chmod((folder / "a.h5").c_str(), 0444) == 0);
   REQUIRE(chmod(folder.path().c_str(), 0555) == 0);
@@ -268,7 +291,7 @@ TEST_CASE("a read-only folder can be read, by several readers at once, and refus
 }
 
 TEST_CASE("a disk that fills: needed and free bytes, nothing left, the old file stays") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_sample(folder / "a.h5");
   const std::string before = read_file(folder / "a.h5");
   // A limit on file sizes stands for the disk, so that the test runs everywhere and without privileges.
@@ -313,7 +336,7 @@ TEST_CASE("a disk that fills: needed and free bytes, nothing left, the old file 
 }
 
 TEST_CASE("a full tmpfs (as root)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string disk = folder / "disk";
   std::filesystem::create_directory(disk);
   if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0) {
@@ -337,7 +360,7 @@ TEST_CASE("a full tmpfs (as root)") {
 }
 
 TEST_CASE("left-overs of killed writers are removed, those of living ones stay") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) {
     _exit(0);
@@ -348,6 +371,9 @@ TEST_CASE("left-overs of killed writers are removed, those of living ones stay")
   write_file(folder / stale, "x");
   write_file(folder / alive, "x");
   write_file(folder / "a.h5.tmp.x", "x");
-  CHECK(remove_stale_temporaries(folder.path()) == std::vector<std::string>{folder / stale});
-  CHECK(folder.names() == std::vector<std::string>{alive, "a.h5.tmp.x"});
+  const std::string foreign = fmt::format("thesis.tmp.{}", child);
+  write_file(folder / foreign, "x");
+  const auto is_ours = [](const std::string& name) { return name == "a.h5"; };
+  CHECK(remove_stale_temporaries(folder.path(), is_ours) == std::vector<std::string>{folder / stale});
+  CHECK(folder.names() == std::vector<std::string>{alive, "a.h5.tmp.x", foreign});
 }

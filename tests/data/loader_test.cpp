@@ -3,7 +3,8 @@
 #include "core/rng.h"
 #include "data/synthetic.h"
 #include "data/tokenizer.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <cmath>
 #include <map>
@@ -103,14 +104,12 @@ TEST_CASE("a batch is a function of its first sample alone: however it is cut, a
   CHECK(inputs == whole.inputs);
 }
 
-TEST_CASE("evaluation reads the first windows in order") {
+TEST_CASE("in sequential order sample i is window i, as an evaluation reads them") {
   const Tokens tokens = counting(100, 1000);
-  Batch batch;
-  read_windows(tokens, 10, 2, 3, batch);
+  const Batch batch = Loader(tokens, 10, "sequential", 1).batch(2, 3);
   CHECK(batch.batch_size == 3);
   CHECK(batch.inputs.front() == 20);
   CHECK(batch.targets.back() == 50);
-  message_of(Fault::input, [&] { read_windows(tokens, 10, 8, 2, batch); });
   message_of(Fault::input, [&] { Loader(tokens, 10, "random", 1); });
 }
 

@@ -1,14 +1,10 @@
-#include "data/prepare.h"
+#include "tests/data/prepare_support.h"
 
 #include "core/parallel.h"
-#include "core/rng.h"
 #include "data/corpus.h"
 #include "data/sha256.h"
 #include "data/token_file.h"
 #include "data/tokenizer.h"
-#include "support.h"
-
-#include <sys/resource.h>
 
 #include <cmath>
 
@@ -16,30 +12,6 @@ using namespace minillm;
 using namespace minillm::test;
 
 namespace {
-
-/// Lines of words, of about this many bytes.
-std::string story(size_t bytes, uint64_t seed = 1) {
-  static const char* const words[] = {"once",   "upon", "a",     "time",  "there",  "lived", "some",
-                                      "girl",   "and",  "her",   "old",   "mother", "in",    "the",
-                                      "forest", "who",  "baked", "bread", "every",  "day"};
-  RandomStream random(random_key(seed, "story"));
-  std::string text;
-  while (text.size() < bytes) {
-    for (uint64_t word = 0; word < 5 + random.below(6); ++word) {
-      text += std::string(word == 0 ? "" : " ") + words[random.below(std::size(words))];
-    }
-    text += ".\n";
-  }
-  return text;
-}
-
-PrepareOptions options_for(const Folder& folder, int64_t vocab_size = 300) {
-  PrepareOptions options;
-  options.inputs = {folder / "in.txt"};
-  options.out = folder / "data.h5";
-  options.vocab_size = vocab_size;
-  return options;
-}
 
 std::string decode_all(const TokenFile& file) {
   const auto tokenizer = load_tokenizer(file.tokenizer, file.path);
@@ -60,23 +32,10 @@ int64_t count_documents(const Tokens& tokens) {
   return documents;
 }
 
-std::string refusal(const PrepareOptions& options) {
-  return message_of(Fault::input, [&] { prepare(options); });
-}
-
-std::string utf16(const std::string& ascii) {
-  std::string bytes = "\xff\xfe";
-  for (char c : ascii) {
-    bytes += c;
-    bytes += '\0';
-  }
-  return bytes;
-}
-
 }  // namespace
 
 TEST_CASE("a text becomes a data file that holds all of it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = story(50000);
   write_file(folder / "in.txt", text);
   const PrepareSummary summary = prepare(options_for(folder));
@@ -101,7 +60,7 @@ TEST_CASE("a text becomes a data file that holds all of it") {
 }
 
 TEST_CASE("unigram loss is that of add-1/2 smoothed training counts on val") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(20000));
   prepare(options_for(folder, 280));
   const TokenFile file = TokenFile::open(folder / "data.h5");
@@ -117,7 +76,7 @@ TEST_CASE("unigram loss is that of add-1/2 smoothed training counts on val") {
 }
 
 TEST_CASE("the same file for any number of threads") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(700000));
   PrepareOptions options = options_for(folder);
   set_num_threads(1);
@@ -129,7 +88,7 @@ TEST_CASE("the same file for any number of threads") {
 }
 
 TEST_CASE("carriage returns, marks, NUL and bad bytes stay and are reported (T05, T10, T21, T22)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text = "\xef\xbb\xbf" + story(20000);
   for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 2)) {
     text.replace(at, 1, "\r\n");
@@ -150,7 +109,7 @@ TEST_CASE("carriage returns, marks, NUL and bad bytes stay and are reported (T05
 }
 
 TEST_CASE("a folder is its files by name; SOURCE is provenance") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "in");
   write_file(folder / "in/b.txt", story(6000, 2));
   write_file(folder / "in/a.txt", "first " + story(6000, 3));
@@ -172,7 +131,7 @@ TEST_CASE("a folder is its files by name; SOURCE is provenance") {
 }
 
 TEST_CASE("a separator line parts documents and belongs to none") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text;
   std::string kept;
   for (uint64_t i = 0; i < 40; ++i) {
@@ -193,7 +152,7 @@ TEST_CASE("a separator line parts documents and belongs to none") {
 }
 
 TEST_CASE("blocks of any size give the same documents") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text = "== doc\n" + std::string(500, 'x') + " tail\n--\n\n--\nlast line without end";
   write_file(folder / "a.txt", text);
   write_file(folder / "b.txt", "--\nother\n--\n");
@@ -219,7 +178,7 @@ TEST_CASE("blocks of any size give the same documents") {
 }
 
 TEST_CASE("the split: no document part on both sides, whatever the shuffle (D08)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 100; ++i) {
     text += fmt::format("marker{:03}x some words follow here\n", i);
@@ -250,7 +209,7 @@ TEST_CASE("the split: no document part on both sides, whatever the shuffle (D08)
 }
 
 TEST_CASE("texts without line ends are cut between characters, and say so") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string line;
   for (int i = 0; i < 4000; ++i) {
     line += "模型😀";
@@ -267,7 +226,7 @@ TEST_CASE("texts without line ends are cut between characters, and say so") {
 }
 
 TEST_CASE("a split that is far from the share asked for is noted") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text = "a short line of text\n";
   for (int i = 0; i < 4000; ++i) {
     text += "some words and no line end ";
@@ -279,62 +238,8 @@ TEST_CASE("a split that is far from the share asked for is noted") {
   CHECK_FALSE(contains(prepare(options_for(folder, 270)).to_text(), "were asked for"));
 }
 
-TEST_CASE("each kind of useless input has its own message (T03, T11)") {
-  const Folder folder;
-  PrepareOptions options = options_for(folder);
-  CHECK_CONTAINS(refusal(options), "in.txt: cannot be opened: No such file or directory");
-  write_file(folder / "in.txt", "");
-  CHECK_CONTAINS(refusal(options), "in.txt: the file is empty (0 bytes)");
-  write_file(folder / "in.txt", "\n  \n\t\r\n");
-  CHECK_CONTAINS(refusal(options), "the text is blank");
-  write_file(folder / "in.txt", utf16("Once upon a time\n"));
-  CHECK_CONTAINS(refusal(options), "is UTF-16 text; expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8");
-  write_file(folder / "in.txt", utf16("Once upon a time\n").substr(2));
-  CHECK_CONTAINS(refusal(options), "is UTF-16 text");
-  std::string noise;
-  RandomStream random(random_key(1, "noise"));
-  for (int i = 0; i < 4000; ++i) {
-    noise += static_cast<char>(random.below(256));
-  }
-  write_file(folder / "in.txt", "x" + noise);
-  CHECK_CONTAINS(refusal(options), "is not text: looks like unknown binary data");
-  write_file(folder / "in.txt", std::string("PK\x03\x04 and so on\0\0", 16));
-  CHECK_CONTAINS(refusal(options), "is not text: looks like a zip archive");
-  write_file(folder / "in.txt", story(20000));
-  prepare(options);
-  options.inputs = {folder / "data.h5"};
-  options.out = folder / "other.h5";
-  CHECK_CONTAINS(refusal(options), "is not text: looks like a minillm file");
-  std::filesystem::create_directory(folder / "hollow");
-  options.inputs = {folder / "hollow"};
-  CHECK_CONTAINS(refusal(options), "the folder holds no text files");
-  options.inputs = {};
-  CHECK_CONTAINS(refusal(options), "no text was given");
-  CHECK(folder.names() == std::vector<std::string>{"data.h5", "hollow", "in.txt"});
-}
-
-TEST_CASE("wrong options are refused before any work") {
-  const Folder folder;
-  write_file(folder / "in.txt", story(5000));
-  PrepareOptions options = options_for(folder);
-  options.val_share = 1;
-  CHECK_CONTAINS(refusal(options), "--val: is a share of the text; found 1; expected 0 <= share < 1");
-  options.val_share = std::nan("");
-  CHECK_CONTAINS(refusal(options), "--val");
-  options = options_for(folder);
-  options.out = folder / "absent/data.h5";
-  CHECK_CONTAINS(refusal(options), "absent does not exist");
-  options = options_for(folder);
-  options.out = options.inputs[0];
-  CHECK_CONTAINS(refusal(options), "is both the input and the output");
-  options = options_for(folder, 4000);
-  CHECK_CONTAINS(refusal(options), "the text is too small for a vocabulary of 4000");
-  CHECK(folder.names() == std::vector<std::string>{"in.txt"});
-  CHECK(read_file(folder / "in.txt") == story(5000));
-}
-
 TEST_CASE("without a validation share everything is for training") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(5000));
   PrepareOptions options = options_for(folder, 270);
   options.val_share = 0;
@@ -346,7 +251,7 @@ TEST_CASE("without a validation share everything is for training") {
 }
 
 TEST_CASE("a tokenizer is reused from its model or from a data file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(20000));
   prepare(options_for(folder));
   const TokenFile first = TokenFile::open(folder / "data.h5");
@@ -368,7 +273,7 @@ TEST_CASE("a tokenizer is reused from its model or from a data file") {
 }
 
 TEST_CASE("a large text is sampled for the tokenizer, always the same way") {
-  const Folder folder;
+  const TemporaryFolder folder;
   write_file(folder / "in.txt", story(600000));
   PrepareOptions options = options_for(folder);
   options.sample_bytes = 200000;
@@ -379,38 +284,4 @@ TEST_CASE("a large text is sampled for the tokenizer, always the same way") {
   CHECK_CONTAINS(summary.to_text(), "learned from a sample of");
   CHECK(prepare(options).sha256 == summary.sha256);
   CHECK(decode_all(TokenFile::open(folder / "data.h5")) == story(600000));
-}
-
-TEST_CASE("a disk that fills keeps the older data file (D10)") {
-  const Folder folder;
-  write_file(folder / "in.txt", story(20000));
-  prepare(options_for(folder));
-  const std::string before = read_file(folder / "data.h5");
-  struct rlimit old_limit {};
-  getrlimit(RLIMIT_FSIZE, &old_limit);
-  struct rlimit limit = old_limit;
-  limit.rlim_cur = 8192;
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  std::string message;
-  try {
-    prepare(options_for(folder));
-  } catch (const Error& error) {
-    message = error.fault() == Fault::work ? error.what() : "wrong fault";
-  }
-  setrlimit(RLIMIT_FSIZE, &old_limit);
-  CHECK_CONTAINS(message, "data.h5: cannot be written: File too large");
-  CHECK(read_file(folder / "data.h5") == before);
-  CHECK(folder.names() == std::vector<std::string>{"data.h5", "in.txt"});
-}
-
-TEST_CASE("a cut data file says how much is there and what to do (D09)") {
-  const Folder folder;
-  write_file(folder / "in.txt", story(20000));
-  prepare(options_for(folder));
-  const std::string bytes = read_file(folder / "data.h5");
-  for (size_t cut : {size_t{100}, bytes.size() / 2}) {
-    write_file(folder / "data.h5", bytes.substr(0, cut));
-    CHECK_CONTAINS(message_of(Fault::input, [&] { TokenFile::open(folder / "data.h5"); }),
-                   fmt::format("data.h5 is incomplete: {} of {} bytes; run minillm prepare again", cut, bytes.size()));
-  }
 }

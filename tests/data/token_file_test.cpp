@@ -3,7 +3,8 @@
 #include "data/import_tokens.h"
 #include "data/prepare.h"
 #include "data/sha256.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <cmath>
 #include <cstring>
@@ -25,7 +26,7 @@ std::string little_endian(const std::vector<uint32_t>& values, size_t width) {
 
 /// A data file made by hand, so that it can be wrong in one place.
 template <class Body>
-std::string hand_made(const Folder& folder, int64_t vocab_size, Body body) {
+std::string hand_made(const TemporaryFolder& folder, int64_t vocab_size, Body body) {
   const std::string path = folder / "data.h5";
   H5Writer writer(path, token_format());
   writer.set_attribute("/", "vocab_size", vocab_size);
@@ -44,7 +45,7 @@ std::string refusal(const std::string& path) {
   return message_of(Fault::input, [&] { TokenFile::open(path); });
 }
 
-ImportOptions import_options(const Folder& folder, int64_t vocab_size) {
+ImportOptions import_options(const TemporaryFolder& folder, int64_t vocab_size) {
   ImportOptions options;
   options.file = folder / "train.bin";
   options.out = folder / "data.h5";
@@ -55,7 +56,7 @@ ImportOptions import_options(const Folder& folder, int64_t vocab_size) {
 }  // namespace
 
 TEST_CASE("ids outside the vocabulary are found at load with position and value (D04)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<uint16_t> ids(5000, 7);
   ids[1234] = 999;
   const auto with_val = [&](H5Writer& writer) {
@@ -76,7 +77,7 @@ TEST_CASE("ids outside the vocabulary are found at load with position and value 
 }
 
 TEST_CASE("unexpected types and shapes inside a data file are named (D11)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<uint16_t> ids = {1, 2, 3, 4};
   const auto file = [&](auto write_train) {
     return hand_made(folder, 512, [&](H5Writer& writer) {
@@ -95,11 +96,14 @@ TEST_CASE("unexpected types and shapes inside a data file are named (D11)") {
   CHECK_CONTAINS(refusal(file([&](H5Writer&) {})), "/train: the dataset is missing");
   CHECK_CONTAINS(refusal(file([&](H5Writer& w) { w.write("/train/x", ids.data(), {4}); })), "/train: is a group");
   CHECK(TokenFile::open(file([&](H5Writer& w) { w.write("/train", ids.data(), {0}); })).train.size() == 0);
-  CHECK_CONTAINS(refusal(hand_made(folder, 0, [](H5Writer&) {})), "vocab_size makes no sense; found 0");
+  for (int64_t vocab_size : {0, 1}) {
+    CHECK_CONTAINS(refusal(hand_made(folder, vocab_size, [](H5Writer&) {})),
+                   fmt::format("vocab_size makes no sense; found {}; expected 2 to 2147483647", vocab_size));
+  }
 }
 
 TEST_CASE("nanoGPT's raw files are imported") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < 1000; ++i) {
     ids.push_back(i % 300);
@@ -122,7 +126,7 @@ TEST_CASE("nanoGPT's raw files are imported") {
 }
 
 TEST_CASE("large ids stay what they are, or are refused (D05)") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<uint32_t> ids = {65535, 65536, 70000, 1};
   write_file(folder / "train.bin", little_endian(ids, 4));
   ImportOptions options = import_options(folder, 70001);
@@ -147,7 +151,7 @@ TEST_CASE("large ids stay what they are, or are refused (D05)") {
 }
 
 TEST_CASE("llm.c's header is read and checked") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto with_header = [&](uint32_t magic, uint32_t version, uint32_t count, size_t width) {
     std::vector<uint32_t> header(256, 0);
     header[0] = magic;
@@ -175,7 +179,7 @@ TEST_CASE("llm.c's header is read and checked") {
 }
 
 TEST_CASE("raw files that cannot be right are refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto refused = [&](const std::string& bytes, int64_t vocab) {
     write_file(folder / "train.bin", bytes);
     return message_of(Fault::input, [&] { import_tokens(import_options(folder, vocab)); });
@@ -183,8 +187,14 @@ TEST_CASE("raw files that cannot be right are refused") {
   CHECK_CONTAINS(refused("abc", 65536), "ends inside a token; found 3 bytes; expected a multiple of 2");
   CHECK_CONTAINS(refused("", 10), "empty (0 bytes)");
   CHECK_CONTAINS(refused("ab", 0), "--vocab");
+  CHECK_CONTAINS(refused(std::string(2, '\0'), 1), "--vocab: the number of ids is needed; found 1; expected 2 to");
   CHECK_CONTAINS(refused("minillm-file\nx", 65536), "is not a raw token file: looks like a minillm file");
   CHECK_CONTAINS(refused("\x93NUMPY\x01\x01", 65536), "looks like a NumPy array");
+  const int32_t magic = 20240326;
+  CHECK_CONTAINS(
+      refused(std::string(reinterpret_cast<const char*>(&magic), 4) + "abcd", 65536),
+      "looks like a GPT-2 model of llm.c; expected little-endian integers and nothing else, or llm.c's header "
+      "before them; minillm import makes a run of it");
   write_file(folder / "train.bin", "abcd");
   ImportOptions onto_itself = import_options(folder, 65536);
   onto_itself.out = onto_itself.file;

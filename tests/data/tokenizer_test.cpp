@@ -2,7 +2,8 @@
 
 #include "core/rng.h"
 #include "data/word_table.h"
-#include "support.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <chrono>
 
@@ -94,6 +95,20 @@ TEST_CASE("no blank is added or lost at the start (T17)") {
   CHECK(tokenizer.encode("Hello") != tokenizer.encode(" Hello"));
 }
 
+TEST_CASE("a blank that the vocabulary has no piece for is a byte") {
+  const std::vector<std::string> texts = {"helloworld\n", "一二三四五一二\n一二",
+                                          "aab bba"};  // the last has no room for it
+  for (const std::string& text : texts) {
+    const TokenizerTraining training = train_tokenizer(text, 261);
+    const Tokenizer& tokenizer = *training.tokenizer;
+    CHECK(tokenizer.encode(" ") == std::vector<int32_t>{3 + 0x20});
+    for (const char* bytes : {" a", "b  a ", "二 一", "\xe2\x96\x81 \xe2\x96\x81", " \n ", "一\xff b"}) {
+      CHECK(tokenizer.decode(tokenizer.encode(bytes)) == bytes);
+    }
+  }
+  CHECK(sample_tokenizer().encode(" ") != std::vector<int32_t>{3 + 0x20});  // what it learned stays a piece
+}
+
 TEST_CASE("10,000 random byte strings round trip") {
   static const std::string parts[] = {"\n",
                                       std::string(1, '\0'),
@@ -181,6 +196,24 @@ TEST_CASE("a text too small for the vocabulary names the largest it can give (T0
   CHECK_CONTAINS(message("", 300), "no character");
   CHECK_CONTAINS(message("\n\n\xff", 300), "no character");
   CHECK(train_tokenizer("hi", 260).tokenizer->decode({259}) == "h");  // one character fits, the other goes to bytes
+}
+
+TEST_CASE("every vocabulary works up to the one that is named (T01, T02)") {
+  // Without a pair that occurs twice there is nothing to merge: all room is for characters.
+  for (const char* text : {"a\nb\nc\nd\ne", "a b c d a b c", "hello world", "  \n   \n", "春眠不覺曉處處聞啼鳥", "hi",
+                           "夜來 風雨聲 花落 知多少 a\xe2\x96\x85z", "x<s>y</s>z<0x41>w"}) {
+    CAPTURE(text);
+    const std::string refused = message_of(Fault::input, [&] { train_tokenizer(text, 5000); });
+    const int64_t largest = std::stoll(refused.substr(refused.find("use --vocab ") + 12));
+    CHECK(largest >= smallest_vocabulary);
+    for (int64_t size = smallest_vocabulary; size <= largest; ++size) {
+      const TokenizerTraining training = train_tokenizer(text, size);
+      CHECK(training.tokenizer->vocab_size() == size);
+      CHECK(training.tokenizer->decode(training.tokenizer->encode(text)) == text);
+    }
+    CHECK_CONTAINS(message_of(Fault::input, [&] { train_tokenizer(text, largest + 1); }),
+                   fmt::format("expected a vocabulary of at most {}; use --vocab {} or", largest, largest));
+  }
 }
 
 TEST_CASE("long lines are cut for training, not skipped (T04)") {

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 
 import cli_support
-from cli_support import SMALL, Row, as_somebody, little_endian, story
+import support
+from cli_support import SMALL, Row, little_endian, story
 
 
-class Data(cli_support.Case):
+class Data(cli_support.InputCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -19,7 +20,7 @@ class Data(cli_support.Case):
         (cls.given / "a.toml").write_text(SMALL.replace("vocab_size = 300\n", ""), encoding="utf-8")
         for words in ([ "prepare", text, "--vocab", 300, "--out", cls.given / "d.h5"],
                       ["train", cls.given / "a.toml", f"data.path={cls.given}/d.h5", "--out", cls.given / "run"]):
-            subprocess.run([cli_support.PROGRAM, *map(str, words)], check=True, capture_output=True)
+            subprocess.run([support.PROGRAM, *map(str, words)], check=True, capture_output=True)
         cls.config = ["train", cls.given / "a.toml"]
 
     def test_raw_tokens(self):
@@ -37,32 +38,46 @@ class Data(cli_support.Case):
             imported(b"minillm-file\n" + b" " * 601, "--vocab 65536",
                      r"not a raw token file: looks like a minillm file"),  # K14
             imported(b"\x89HDF\r\n\x1a\n" + bytes(600), "--vocab 65536", r"looks like plain HDF5"),
+            imported(b"\0\0" * 9, "--vocab 1", r"--vocab: .*found 1; expected from 2 to 2147483647"),
             imported(b"ab", "--vocab 65536 --dtype u64", r"--dtype: unknown type; found u64; expected u16 or u32"),
             imported(b"ab", "--vocab 65536 --val-file none", r"none: cannot be opened: No such file or directory"),
             Row("import-tokens in.bin --vocab 65536 --out in.bin", (r"in\.bin: is both the input and the output",),
                 files={"in.bin": b"abcd"}),
         ])
 
+    def test_a_vocabulary_that_no_memory_counts(self):
+        largest = 2**31 - 1
+        if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 16 * largest:
+            self.skipTest("this machine has the memory")
+        self.write("in.bin", little_endian(range(9), 4))
+        def first_to_be_killed():  # a program that does not check must not cost others their memory
+            pathlib.Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
+        message = self.refused("import-tokens", "in.bin", "--vocab", largest, "--out", "d.h5",
+                                  preexec_fn=first_to_be_killed)
+        self.assertRegex(message, r"--vocab: the counts .* do not fit this machine's memory; found 34\.4 GB for "
+                                  r"2147483647 ids; expected at most [\d.]+ GB; give the size")
+        self.assertEqual(os.listdir(self.folder), ["in.bin"])
+
     def test_lengths_around_a_window(self):
         for tokens, works in ((10, False), (40, False), (64, False), (65, True), (66, True)):  # D01, D02, D03
             self.new_folder()
             self.write("in.bin", little_endian(index % 300 for index in range(tokens)))
-            self.accepted("import-tokens", "in.bin", "--vocab", 300, "--val", 0, "--out", "d.h5")
+            self.run_program("import-tokens", "in.bin", "--vocab", 300, "--val", 0, "--out", "d.h5")
             words = [*self.config, "data.path=d.h5", "--out", "run"]
             if works:
-                self.assertIn("(1 windows of 64)", self.accepted(*words).stderr)
-                self.assertRegex(self.message_of("eval", "run"), r"the val split: .* needs 65 tokens, has 0")
+                self.assertIn("(1 windows of 64)", self.run_program(*words).stderr)
+                self.assertRegex(self.refused("eval", "run"), r"the val split: .* needs 65 tokens, has 0")
             else:
-                self.assertRegex(self.message_of(*words),
+                self.assertRegex(self.refused(*words),
                                  f"the train split: is shorter than one window: needs 65 tokens, "
                                                           f"has {tokens}; prepare more text, or lower data.seq_len")
                 self.assertFalse((self.folder / "run").exists())
 
     def test_a_validation_split_smaller_than_a_batch(self):
         self.write("in.bin", little_endian(index % 300 for index in range(200)))  # D07
-        self.accepted("import-tokens", "in.bin", "--vocab", 300, "--val-file", "in.bin", "--out", "d.h5")
-        self.accepted(*self.config, "data.path=d.h5", "--out", "run", "train.batch_size=32")
-        done = json.loads(self.accepted("eval", "run", "--json").stdout)
+        self.run_program("import-tokens", "in.bin", "--vocab", 300, "--val-file", "in.bin", "--out", "d.h5")
+        self.run_program(*self.config, "data.path=d.h5", "--out", "run", "train.batch_size=32")
+        done = json.loads(self.run_program("eval", "run", "--json").stdout)
         self.assertEqual(done["tokens"], 3 * 64)
         self.assertLess(0, done["val_loss"])
         self.assertIsNone(done["bits_per_byte"])
@@ -106,7 +121,7 @@ class Data(cli_support.Case):
             Row([*words, "file/run"], (r"file/run: the run's folder cannot be made: Not a directory",),
                 files={"file": ""}),
         ])
-        self.accepted(*words, "not/there/yet/")  # K16
+        self.run_program(*words, "not/there/yet/")  # K16
         self.assertEqual(len(os.listdir(self.folder / "not" / "there" / "yet" / "checkpoints")), 2)
 
     def test_initial_weights(self):
@@ -118,7 +133,7 @@ class Data(cli_support.Case):
              r"none: cannot be opened; found No such file or directory; expected a \.safetensors file"),
             ([*words, "."], r"\.: is not a run's folder: it has no config\.toml"),
             ([*words, self.given / "story.txt"], r"is not a safetensors file; found text"),
-            ([*words, self.given / "d.h5"], r"is a file of minillm, not a safetensors file; .*give the run's folder"),
+            ([*words, self.given / "d.h5"], r"is a minillm-tokens file, a minillm-checkpoint file is needed"),
             Row([*words, "w.st"], (r"w\.st: ",), files={"w.st": b"\xff" * 8 + b"{" * 92}),  # K05
             Row([*words, "w.st"], (r"tensor a ",),
                 files={"w.st": len(header).to_bytes(8, "little") + header + b"0000"}),
@@ -131,12 +146,12 @@ class Data(cli_support.Case):
              r"belong to another model; found model\.n_heads = 2, .*expected model\.n_heads = 4"),
             ([*words, run, "model.norm=zero_centered_rmsnorm"], r'expected model\.norm = "zero_centered_rmsnorm"$'),
         ])
-        self.accepted(*words, run, "--out", "run", "model.dropout=0.1", "model.max_seq_len=128")
+        self.run_program(*words, run, "--out", "run", "model.dropout=0.1", "model.max_seq_len=128")
 
     def test_using_a_run(self):
         run = self.given / "run"
         (self.given / "u.bin").write_bytes(little_endian(range(300)))
-        self.accepted("import-tokens", self.given / "u.bin", "--vocab", 300, "--out", self.given / "u.h5")
+        self.run_program("import-tokens", self.given / "u.bin", "--vocab", 300, "--out", self.given / "u.h5")
         self.check_all([
             (["eval", run, "--tokens", "63"], r"--tokens: .*found 63; expected from 64"),
             (["eval", run, "--data", "none"], r"none: cannot be opened"),
@@ -160,12 +175,40 @@ class Data(cli_support.Case):
             (["train", "--resume", run, "lr=1"], r"found lr=1; .*section\.key=value changes a setting"),
         ])
 
+    def test_data_that_does_not_fit_the_model(self):
+        self.write("u.bin", little_endian(index % 300 for index in range(900)))
+        self.write("b.bin", little_endian(index % 4000 for index in range(9000)))
+        self.run_program("import-tokens", "u.bin", "--vocab", 300, "--out", "u.h5")
+        self.run_program("import-tokens", "b.bin", "--vocab", 4000, "--out", "b.h5")
+        self.run_program(*self.config, "data.path=u.h5", "--out", "run")
+        self.assertRegex(self.refused("eval", "run", "--data", "b.h5"),
+                         r"b\.h5: its vocabulary does not fit the model of run/.*found vocab_size 4000; expected")
+        # The hint is only given where it leads to data that fits.
+        self.assertRegex(self.refused("eval", "run", "--data", self.given / "d.h5"), r"expected none; .*import-tokens$")
+        self.run_program(*self.config, "data.path=synthetic", "--out", "built-in")
+        self.assertRegex(self.refused("eval", "built-in", "--data", "u.h5"),
+                         r"found SHA-256 none; .*; the run was trained on the built-in corpus")
+        shutil.copy(self.given / "d.h5", self.folder / "d.h5")
+        self.run_program(*self.config, "data.path=d.h5", "--out", "text")
+        self.assertIn("minillm prepare TEXT --tokenizer d.h5 makes", self.refused("eval", "text", "--data", "u.h5"))
+        shutil.copy(self.folder / "u.h5", self.folder / "d.h5")
+        for words in (["eval", "text"], ["eval", "text", "--data", "u.h5"]):
+            self.assertRegex(self.refused(*words), r"another tokenizer .*expected \w{64}$")
+
+    def test_data_prepared_again(self):
+        shutil.copy(self.given / "story.txt", self.folder / "story.txt")
+        self.run_program("prepare", "./story.txt", "--vocab", 300, "--out", "again.h5")
+        self.assertEqual((self.folder / "again.h5").read_bytes(), (self.given / "d.h5").read_bytes())
+        shutil.copytree(self.given / "run", self.folder / "run")
+        self.run_program("train", "--resume", "run", "data.path=again.h5", "train.steps=3")
+
     def test_a_run_with_its_best_checkpoint_alone(self):
         shutil.copytree(self.given / "run", self.folder / "run")
         for path in (self.folder / "run" / "checkpoints").glob("step_*.h5"):
             path.unlink()
-        self.assertRegex(self.message_of("eval", "run"), r"no valid checkpoint.*the checkpoints best; try --checkpoint best")
-        self.accepted("eval", "run", "--checkpoint", "best")
+        self.assertRegex(self.refused("eval", "run"),
+                         r"no valid checkpoint.*the checkpoints best; try --checkpoint best")
+        self.run_program("eval", "run", "--checkpoint", "best")
 
     def test_cut_checkpoints(self):
         whole = (self.given / "run" / "checkpoints" / "best.h5").read_bytes()
@@ -173,11 +216,11 @@ class Data(cli_support.Case):
         for cut in [*(size * part // 16 for part in range(1, 16, 3)), size - 1]:  # K15
             self.new_folder()
             path = self.write("best.h5", whole[:cut])
-            self.assertRegex(self.message_of("generate", path.name), rf"best\.h5 is incomplete: {cut} of {size} bytes")
+            self.assertRegex(self.refused("generate", path.name), rf"best\.h5 is incomplete: {cut} of {size} bytes")
 
     def test_edges_of_sampling(self):
         def ids(*words):
-            done = self.accepted("generate", self.given / "run", "--max-tokens", 8, "--json", *words)
+            done = self.run_program("generate", self.given / "run", "--max-tokens", 8, "--json", *words)
             self.assertEqual(done.stdout.count("\n"), 1)
             return json.loads(done.stdout)
         greedy = ids("--temperature", 0)["token_ids"]
@@ -202,13 +245,13 @@ class Data(cli_support.Case):
             self.new_folder()
             (self.folder / name).mkdir(parents=True)
             data = pathlib.Path(name) / "d.h5"
-            self.accepted("prepare", self.given / "story.txt", "--vocab", 300, f"--out={data}")
+            self.run_program("prepare", self.given / "story.txt", "--vocab", 300, f"--out={data}")
             self.write(f"{name}/a.toml", SMALL)
             config = f"./{name}/a.toml"
-            self.accepted("train", config, f"data.path={data}", f"--out={name}/run")
-            self.accepted("generate", f"./{name}/run", "--max-tokens", 2)
-            self.assertEqual(json.loads(self.accepted("eval", f"./{name}/run", "--json").stdout)["step"], 2)
-            self.accepted("train", f"--resume={name}/run", "train.steps=3")
+            self.run_program("train", config, f"data.path={data}", f"--out={name}/run")
+            self.run_program("generate", f"./{name}/run", "--max-tokens", 2)
+            self.assertEqual(json.loads(self.run_program("eval", f"./{name}/run", "--json").stdout)["step"], 2)
+            self.run_program("train", f"--resume={name}/run", "train.steps=3")
 
     def test_read_only_data_and_two_readers(self):
         """D12: nothing is written beside the data, nobody waits for a lock."""
@@ -219,16 +262,14 @@ class Data(cli_support.Case):
         (frozen / "d.h5").chmod(0o444)
         frozen.chmod(0o555)
         self.addCleanup(frozen.chmod, 0o755)
-        try:
-            runs = [subprocess.Popen([cli_support.PROGRAM, "train", str(self.given / "a.toml"), "data.path=frozen/d.h5",
-                                      "--out", name], cwd=self.folder, env=cli_support.ENVIRONMENT,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **as_somebody())
-                    for name in ("one", "two")]
-        except PermissionError:
-            self.skipTest("another user cannot start the program here")
+        somebody = self.as_somebody()
+        runs = [subprocess.Popen([support.PROGRAM, "train", str(self.given / "a.toml"), "data.path=frozen/d.h5",
+                                  "--out", name], cwd=self.folder, env=support.ENVIRONMENT,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **somebody)
+                for name in ("one", "two")]
         self.assertEqual([run.wait(120) for run in runs], [0, 0])
         self.assertEqual(os.listdir(frozen), ["d.h5"])
 
 
 if __name__ == "__main__":
-    cli_support.main()
+    support.main()

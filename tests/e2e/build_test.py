@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-import cli_support
+import support
 
 
 class Build(unittest.TestCase):
@@ -14,23 +14,23 @@ class Build(unittest.TestCase):
     def test_fast_math_is_refused(self):
         for flags in ("-ffast-math", "-O2 -Ofast", "-ffinite-math-only"):
             with self.subTest(flags), tempfile.TemporaryDirectory() as folder:
-                done = subprocess.run(["cmake", "-S", cli_support.ROOT, "-B", folder, f"-DCMAKE_CXX_FLAGS={flags}"],
+                done = subprocess.run(["cmake", "-S", support.ROOT, "-B", folder, f"-DCMAKE_CXX_FLAGS={flags}"],
                                       env={**os.environ, "CXXFLAGS": ""}, capture_output=True, text=True, check=False)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(f"{flags.split()[-1]}: -ffast-math and its parts remove the checks for NaN", done.stderr)
 
     @unittest.skipUnless(shutil.which("ldd"), "ldd is not there")
     def test_one_openmp_runtime(self):
-        libraries = subprocess.run(["ldd", cli_support.PROGRAM], capture_output=True, text=True, check=True).stdout
+        libraries = subprocess.run(["ldd", support.PROGRAM], capture_output=True, text=True, check=True).stdout
         runtimes = [name for name in ("libgomp", "libomp", "libiomp5") if name + ".so" in libraries]
         self.assertLessEqual(len(runtimes), 1)
 
     def test_a_second_openmp_runtime_is_refused(self):
         others = glob.glob("/usr/lib/*/libomp.so.5") + glob.glob("/usr/lib/llvm-*/lib/libomp.so.5")
-        libraries = subprocess.run(["ldd", cli_support.PROGRAM], capture_output=True, text=True, check=True).stdout
+        libraries = subprocess.run(["ldd", support.PROGRAM], capture_output=True, text=True, check=True).stdout
         if not others or "libasan" in libraries:
             self.skipTest("no other OpenMP runtime is installed, or the sanitizer must be loaded first")
-        done = subprocess.run([cli_support.PROGRAM, "--version"], env={**os.environ, "LD_PRELOAD": others[0]},
+        done = subprocess.run([support.PROGRAM, "--version"], env={**os.environ, "LD_PRELOAD": others[0]},
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("two OpenMP runtimes", done.stderr)
@@ -38,4 +38,4 @@ class Build(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    cli_support.main()
+    support.main()

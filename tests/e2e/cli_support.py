@@ -1,27 +1,10 @@
-"""What tests of wrong input share: a table of rows, each a command in an empty folder and what must come of it.
-
-A test file is run as  <name>_test.py PROGRAM [ignored...] [unittest's arguments]  and ends with cli_support.main().
-"""
+"""What tests of wrong input share: a table of rows, each a command in an empty folder and what must come of it."""
 import dataclasses
-import os
-import pathlib
 import random
-import re
-import resource
 import shutil
 import struct
-import subprocess
-import sys
-import tempfile
-import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ""
-
-# More threads than free cores must not spin while they wait for each other.
-ENVIRONMENT = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-CPU_SECONDS = 5  # processor time, which unlike the clock does not depend on what else the machine does
-
+import support
 
 # A config whose runs take a fraction of a second.
 SMALL = """[model]
@@ -72,23 +55,13 @@ def little_endian(ids, width=2):
     return b"".join(struct.pack("<H" if width == 2 else "<I", token) for token in ids)
 
 
-def limit_file_size(size):
-    """For preexec_fn: files may grow to `size` bytes, which is what a full disk looks like without privileges."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
-def as_somebody():
-    """Options of subprocess.run under which permissions bind, also for root."""
-    return {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-
-
-class Case(unittest.TestCase):
+class InputCase(support.Case):
     """Tests in folders of their own; `given` holds what they share and must not change."""
+    cpu_seconds = 5
 
     @classmethod
     def setUpClass(cls):
-        parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        cls.root = pathlib.Path(tempfile.mkdtemp(prefix="minillm-input-", dir=parent))
+        cls.root = support.new_folder()
         cls.addClassCleanup(shutil.rmtree, cls.root, ignore_errors=True)
         cls.given = cls.root / "given"
         cls.given.mkdir()
@@ -109,36 +82,6 @@ class Case(unittest.TestCase):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
-    def run_program(self, *words, **options):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([PROGRAM, *map(str, words)],
-                              **{"cwd": self.folder, "env": ENVIRONMENT, "stdout": subprocess.PIPE,
-                                 "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "timeout": 120,
-                                 "check": False, **options})
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        self.assertLess(seconds, CPU_SECONDS, words)
-        self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {words}")
-        done.stdout = (done.stdout or b"").decode("utf-8", "surrogateescape")
-        done.stderr = done.stderr.decode("utf-8", "surrogateescape")
-        return done
-
-    def accepted(self, *words, **options):
-        done = self.run_program(*words, **options)
-        self.assertEqual(done.returncode, 0, f"{words}\n{done.stderr[-2000:]}")
-        return done
-
-    def message_of(self, *words, status=2, **options):
-        """The single message of a command that must fail; nothing is on standard output."""
-        done = self.run_program(*words, **options)
-        self.assertEqual(done.returncode, status, f"{words}\n{done.stderr[-2000:]}")
-        self.assertEqual(done.stdout, "", words)
-        starts = [match.start() for match in re.finditer(r"^error: ", done.stderr, re.M)]
-        self.assertEqual(len(starts), 1, done.stderr)
-        message = done.stderr[starts[0]:].rstrip("\n")
-        self.assertNotRegex(message, r"std::|terminate|HDF5-DIAG|\x1b")
-        return message
-
     @staticmethod
     def tree(folder):
         """Every name below a folder with what would tell that it was touched."""
@@ -153,7 +96,7 @@ class Case(unittest.TestCase):
         for name, content in row.files.items():
             self.write(name, content)
         before = self.tree(self.folder), self.tree(self.given)
-        message = self.message_of(*row.words(), status=row.status, **row.options)
+        message = self.refused(*row.words(), status=row.status, **row.options)
         for pattern in row.patterns:
             self.assertRegex(message, pattern)
         self.assertEqual((self.tree(self.folder), self.tree(self.given)), before, "something was left or changed")
@@ -162,10 +105,3 @@ class Case(unittest.TestCase):
         for row in rows(*table):
             with self.subTest(row.words() if len(str(row.command)) < 200 else row.words()[:2]):
                 self.check_refused(row)
-
-
-def main():
-    global PROGRAM
-    PROGRAM = os.path.abspath(sys.argv[1])
-    own = [word for word in sys.argv[2:] if not os.path.exists(word)]  # other programs are for other tests
-    unittest.main(argv=[sys.argv[0], *own], verbosity=1)

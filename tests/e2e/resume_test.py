@@ -110,6 +110,15 @@ class Resume(support.Case):
         self.assertIn(f"resumes stopped/checkpoints/step_{steps[-3]:06}.h5", done.stderr)
         self.assert_same_run("stopped", expected)
 
+    def test_a_run_whose_checkpoints_are_all_damaged_is_left_alone(self):
+        run = self.train("run", train__checkpoint_every=5)
+        for step in self.checkpoints(run):
+            self.checkpoint(run, step).write_bytes(self.checkpoint(run, step).read_bytes()[:-1000])
+        before = self.lines(run), self.path(run, "checkpoints", "best.h5").read_bytes()
+        self.assertIn("no checkpoint of the run's steps can be read", self.refused("train", "--resume", run))
+        self.assertEqual((self.lines(run), self.path(run, "checkpoints", "best.h5").read_bytes()), before)
+        self.run_program("train", self.config("other"), "--out", "other", "--init", "run/checkpoints/best.h5")
+
     def test_the_best_checkpoint_survives_a_resume_that_is_worse(self):
         run = self.train("run", train__steps=40, train__eval_every=10, optim__schedule="constant")
         best = self.digest_of(self.path(run, "checkpoints", "best.h5"))

@@ -1,7 +1,6 @@
 """A run from its start to its end: folders, initial weights, checkpoints to choose from, and failures on the way."""
 import os
 import random
-import resource
 import signal
 import struct
 import subprocess
@@ -80,27 +79,16 @@ class Folder(support.Case):
                 self.refused("train", config, "--out", "run", *wrong)
                 self.assertFalse(self.path("run").exists())
 
-    def as_somebody(self):
-        """Options that take root's rights away; its own folder cannot be written then."""
-        self.folder.chmod(0o555)
-        if os.geteuid() != 0:
-            return {}
-        options = {"user": 65534, "group": 65534, "extra_groups": []}
-        try:
-            subprocess.run([support.PROGRAM, "--version"], capture_output=True, check=True, cwd="/", **options)
-        except (OSError, subprocess.SubprocessError):
-            self.skipTest("the program is in a folder that only root can enter")
-        return options
-
     def test_a_parent_that_cannot_be_written(self):
         config = self.config()
+        self.folder.chmod(0o555)
         message = self.refused("train", config, "--out", "runs/run", **self.as_somebody())
         self.assertIn("runs/run", message)
         self.assertIn("--out", message)
 
     def test_a_run_that_cannot_be_written_is_not_resumed(self):
         self.train("run", train__steps=4)
-        for path in (self.path("run"), self.path("run", "checkpoints")):
+        for path in (self.folder, self.path("run"), self.path("run", "checkpoints")):
             path.chmod(0o555)
         before = self.lines("run"), self.digest("run")
         self.refused("train", "--resume", "run", "train.steps=8", **self.as_somebody())
@@ -243,53 +231,52 @@ class Failures(support.Case):
         self.assertEqual((digest["step"], digest["finite"]), (1, True))
         self.assertEqual(len(self.losses("run")), 1)
 
-    def test_weights_that_overflow_are_never_saved(self):
-        expected = self.train("straight", train__steps=20)
-        config = self.config("run", train__steps=20, train__checkpoint_every=1)
+    def stop_amid_a_long_run(self, number, status, **settings):
+        """Sends the run `run`, which has too many steps to be done with, a signal after its first checkpoint."""
+        settings = {"train__steps": 10_000_000, "train__eval_every": 0, "optim__schedule": "constant", **settings}
+        config = self.config("run", **settings)
         process = self.start_program("train", config, "--out", "run")
-        self.wait_for(lambda: self.path("run", "checkpoints", "step_000003.h5").exists(), process)
-        process.send_signal(signal.SIGTERM)
+        checkpoints = self.path("run", "checkpoints")
+        self.wait_for(lambda: checkpoints.exists() and self.checkpoints("run"), process)
+        process.send_signal(number)
         process.communicate()
+        self.assertEqual(process.returncode, status)
+
+    def assert_goes_on_as_if_never_ended(self, *settings):
+        """`run` resumed for some more steps equals one that was not stopped."""
+        steps = self.checkpoints("run")[-1] + 15
+        self.run_program("train", "--resume", "run", f"train.steps={steps}", *settings)
+        self.run_program("train", "run.toml", "--out", "straight", f"train.steps={steps}")
+        self.assert_same_run("run", "straight")
+
+    def test_weights_that_overflow_are_never_saved(self):
+        self.stop_amid_a_long_run(signal.SIGTERM, 3, train__checkpoint_every=1)
         before = self.digest("run")
-        if process.returncode == 3:
-            message = self.refused("train", "--resume", "run", "optim.lr=1e300", status=1)
-            self.assertRegex(message, r"step \d+: .* model\.\S+ not finite")
-            self.assertEqual(self.digest("run"), before, "the last finite state is what was there")
+        message = self.refused("train", "--resume", "run", "optim.lr=1e300", status=1)
+        self.assertRegex(message, r"step \d+: .* model\.\S+ not finite")
         self.assertTrue(before["finite"])
-        self.run_program("train", "--resume", "run")
-        self.assert_same_run("run", expected)
+        self.assertEqual(self.digest("run"), before, "the last finite state is what was there")
+        self.assert_goes_on_as_if_never_ended("optim.lr=0.01")  # the run's config has the rate that failed
         for every in (0, 1):
             self.train(f"start{every}", status=1, optim__lr=1e300, optim__warmup_steps=0, train__checkpoint_every=every)
             self.assertEqual(self.checkpoints(f"start{every}"), [])
 
-    @staticmethod
-    def limit_files(limit):
-        return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
-
     def test_no_room_for_a_checkpoint(self):
-        settings = {"train__steps": 40, "train__checkpoint_every": 10, "train__eval_every": 0}
-        expected = self.train("straight", **settings)
-        size = self.checkpoint(expected).stat().st_size
-        config = self.config("run", **settings, optim__schedule="cosine")
-        process = self.start_program("train", config, "--out", "run")
-        self.wait_for(lambda: self.path("run", "checkpoints", "step_000010.h5").exists(), process)
-        process.kill()
-        process.communicate()
-        if len(self.losses("run")) < 40:
-            newest = self.checkpoints("run")[-1]
-            before = self.digest("run", newest)
-            message = self.refused("train", "--resume", "run", status=1, **self.limit_files(size // 2))
-            self.assertIn("File too large", message)
-            self.assertEqual(self.checkpoints("run")[-1], newest)
-            self.assertEqual(self.digest("run", newest), before)
-            self.assert_clean("run")
-        self.run_program("train", "--resume", "run")
-        self.assert_same_run("run", expected)
+        self.stop_amid_a_long_run(signal.SIGKILL, -signal.SIGKILL, train__checkpoint_every=10)
+        newest = self.checkpoint("run")
+        before = self.digest_of(newest)
+        limit = support.limit_file_size(newest.stat().st_size - 1)
+        message = self.refused("train", "--resume", "run", status=1, **limit)
+        self.assertRegex(message, r"run/checkpoints/step_\d+\.h5: cannot be written: File too large")
+        self.assertEqual(self.checkpoint("run"), newest)
+        self.assertEqual(self.digest_of(newest), before)
+        self.assert_clean("run")
+        self.assert_goes_on_as_if_never_ended()
 
     def test_no_room_for_metrics(self):
         settings = {"train__steps": 60, "train__checkpoint_every": 0, "train__eval_every": 0}
         expected = self.train("straight", **settings)
-        message = self.refused("train", "straight.toml", "--out", "run", status=1, **self.limit_files(4000))
+        message = self.refused("train", "straight.toml", "--out", "run", status=1, **support.limit_file_size(4000))
         self.assertIn("run/metrics.jsonl", message)
         self.assertGreater(len(self.losses("run")), 10)
         self.assertLess(len(self.losses("run")), 60)
@@ -297,7 +284,7 @@ class Failures(support.Case):
         self.assert_same_run("run", expected)
 
     def test_no_room_for_anything(self):
-        message = self.refused("train", self.config(), "--out", "run", status=1, **self.limit_files(100))
+        message = self.refused("train", self.config(), "--out", "run", status=1, **support.limit_file_size(100))
         self.assertIn("run/config.toml", message)
         self.assert_clean("run")
         self.train("run")

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -44,22 +45,48 @@ def last_lines(text, count=12):
     return "\n".join(text.splitlines()[-count:])
 
 
+def new_folder():
+    # Memory is where a hundred saves cost nothing; a disk works as well.
+    parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return pathlib.Path(tempfile.mkdtemp(prefix="minillm-e2e-", dir=parent))
+
+
+def cpu_seconds_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def limit_file_size(size):
+    """Options of subprocess.run: files may grow to `size` bytes, which is what a full disk looks like without
+    privileges."""
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))}
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own, which is the current folder of every program it runs."""
+    cpu_seconds = None  # a bound for one run of the program in processor time, which other processes do not change
 
     def setUp(self):
-        # Memory is where a hundred saves cost nothing; a disk works as well.
-        parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="minillm-e2e-", dir=parent))
+        self.folder = new_folder()
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     # --- running -----------------------------------------------------------------------------------------------------
 
     def run_program(self, *arguments, status=0, **options):
-        """Runs the program to its end; any other exit status than `status` fails the test."""
-        done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, env=ENVIRONMENT, capture_output=True,
-                              text=True, timeout=600, check=False, **options)
-        self.assertEqual(done.returncode, status, f"minillm {' '.join(map(str, arguments))}\n{last_lines(done.stderr)}")
+        """Runs the program to its end; any other exit status than `status` fails the test. None: any but a signal's."""
+        before = cpu_seconds_of_children()
+        done = subprocess.run([PROGRAM, *map(str, arguments)],
+                              **{"cwd": self.folder, "env": ENVIRONMENT, "stdin": subprocess.DEVNULL,
+                                 "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8",
+                                 "errors": "surrogateescape", "timeout": 600, "check": False, **options})
+        cpu_seconds = cpu_seconds_of_children() - before
+        words = f"minillm {' '.join(map(str, arguments))}\n{last_lines(done.stderr)}"
+        if status is None:
+            self.assertGreaterEqual(done.returncode, 0, words)
+        else:
+            self.assertEqual(done.returncode, status, words)
+        if self.cpu_seconds is not None:
+            self.assertLess(cpu_seconds, self.cpu_seconds, words)
         return done
 
     def start_program(self, *arguments):
@@ -75,12 +102,25 @@ class Case(unittest.TestCase):
         process.stderr.close()
 
     def refused(self, *arguments, status=2, **options):
-        """The message of a run that must be refused; it is one line, and nothing is on standard output."""
+        """The single message of a run that must be refused, to its end; nothing is on standard output."""
         done = self.run_program(*arguments, status=status, **options)
         self.assertEqual(done.stdout, "")
-        errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        self.assertEqual(len(errors), 1, done.stderr)
-        return errors[0]
+        starts = [match.start() for match in re.finditer(r"^error: ", done.stderr, re.M)]
+        self.assertEqual(len(starts), 1, done.stderr)
+        message = done.stderr[starts[0]:].rstrip("\n")
+        self.assertNotRegex(message, r"std::|terminate|HDF5-DIAG|\x1b")
+        return message
+
+    def as_somebody(self):
+        """Options of subprocess.run under which permissions bind, also for root."""
+        if os.geteuid() != 0:
+            return {}
+        options = {"user": 65534, "group": 65534, "extra_groups": []}
+        try:
+            subprocess.run([PROGRAM, "--version"], capture_output=True, check=True, cwd="/", **options)
+        except (OSError, subprocess.SubprocessError):
+            self.skipTest("the program is in a folder that only root can enter")
+        return options
 
     def config(self, name="run", base=None, **settings):
         """Writes <name>.toml from TINY and what differs ("model__d_ff": 8 is model.d_ff = 8); returns its name."""

@@ -1,21 +1,16 @@
 #include "core/error.h"
 #include "formats/safetensors.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 
 using namespace minillm;
-namespace fs = std::filesystem;
+using namespace minillm::test;
 
 namespace {
-
-struct Path {
-  std::string text = (fs::temp_directory_path() / ("minillm_load_" + std::to_string(::getpid()))).string();
-  ~Path() { fs::remove(text); }
-};
 
 /// A store like a small tied model's: an embedding, a merged qk matrix, a norm.
 void declare(ParameterStore& store, int64_t d = 3, bool untied = false, DType dtype = DType::float32) {
@@ -48,18 +43,15 @@ std::string refusal(ParameterStore& store, const std::string& path) {
   }
 }
 
-bool mentions(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("weights go out and come back, each named slice in its rows") {
-  const Path path;
+  const TemporaryFolder folder;
+  const std::string path = folder / "w.safetensors";
   ParameterStore from;
   declare(from);
-  save_weights(from, path.text);
-  const SafetensorsFile file(path.text);
+  save_weights(from, path);
+  const SafetensorsFile file(path);
   CHECK(file.tensors().size() == 4);
   CHECK(file.find("qk") == nullptr);
   CHECK(file.find("k_proj.weight")->shape == Shape{4, 3});
@@ -67,16 +59,17 @@ TEST_CASE("weights go out and come back, each named slice in its rows") {
   declare(to);
   to.initialize(8);
   REQUIRE_FALSE(same_weights(from, to));
-  load_into(to, path.text);
+  load_into(to, path);
   CHECK(same_weights(from, to));
   ParameterStore wide;
   declare(wide, 3, false, DType::float64);
-  load_into(wide, path.text);
+  load_into(wide, path);
   CHECK(wide.named_tensors()[2].value.at(11) == from.named_tensors()[2].value.at(11));
 }
 
 TEST_CASE("one error lists what is missing, unexpected and different, and no value moves") {
-  const Path path;
+  const TemporaryFolder folder;
+  const std::string path = folder / "w.safetensors";
   const Buffer values({64}, DType::float32);
   const auto tensor = [&](const char* name, const Shape& shape) {
     return TensorToSave{name, {values.tensor().data, shape, DType::float32}};
@@ -84,28 +77,29 @@ TEST_CASE("one error lists what is missing, unexpected and different, and no val
   const std::vector<TensorToSave> tensors = {tensor("model.embed_tokens.weight", {5, 3}),
                                              tensor("q_proj.weight", {3, 3}), tensor("extra.weight", {2}),
                                              tensor("model.norm.weight", {1, 3})};
-  write_safetensors(path.text, tensors);
+  write_safetensors(path, tensors);
   ParameterStore store;
   declare(store);
-  const std::string message = refusal(store, path.text);
-  CHECK(mentions(message, path.text.c_str()));
-  CHECK(mentions(message, "1 missing in the file: k_proj.weight"));
-  CHECK(mentions(message, "1 not in the model: extra.weight"));
-  CHECK(mentions(message, "2 different: q_proj.weight [3, 3] (the model's is [2, 3])"));
-  CHECK(mentions(message, "model.norm.weight [1, 3] (the model's is [3])"));
+  const std::string message = refusal(store, path);
+  CHECK(contains(message, path));
+  CHECK(contains(message, "1 missing in the file: k_proj.weight"));
+  CHECK(contains(message, "1 not in the model: extra.weight"));
+  CHECK(contains(message, "2 different: q_proj.weight [3, 3] (the model's is [2, 3])"));
+  CHECK(contains(message, "model.norm.weight [1, 3] (the model's is [3])"));
 }
 
 TEST_CASE("a head that repeats the embedding is not needed by a tied model, another head is an error") {
-  const Path path;
+  const TemporaryFolder folder;
+  const std::string path = folder / "w.safetensors";
   ParameterStore untied;
   declare(untied, 3, true);
   ParameterStore tied;
   declare(tied);
-  save_weights(untied, path.text);
-  CHECK(mentions(refusal(tied, path.text), "model.tie_embeddings = false"));
+  save_weights(untied, path);
+  CHECK(contains(refusal(tied, path), "model.tie_embeddings = false"));
   copy_values(untied.named_tensors()[0].value, untied.named_tensors()[4].value);
-  save_weights(untied, path.text);
-  CHECK(refusal(tied, path.text).empty());
-  save_weights(tied, path.text);
-  CHECK(mentions(refusal(untied, path.text), "model.tie_embeddings = true"));
+  save_weights(untied, path);
+  CHECK(refusal(tied, path).empty());
+  save_weights(tied, path);
+  CHECK(contains(refusal(untied, path), "model.tie_embeddings = true"));
 }

@@ -2,6 +2,8 @@
 
 #include "core/error.h"
 #include "formats/half.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -13,19 +15,12 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <sstream>
 
 using namespace minillm;
+using namespace minillm::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("minillm_safetensors_" + std::to_string(::getpid()));
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const char* name) const { return (path / name).string(); }
-};
 
 std::string length_of(uint64_t length) {
   std::string bytes(8, '\0');
@@ -33,21 +28,10 @@ std::string length_of(uint64_t length) {
   return bytes;
 }
 
-void write_bytes(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string read_bytes(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 /// A file of this header and these values.
-std::string stored(const Folder& folder, const std::string& header, const std::string& values) {
+std::string stored(const TemporaryFolder& folder, const std::string& header, const std::string& values) {
   const std::string path = folder / "t.safetensors";
-  write_bytes(path, length_of(header.size()) + header + values);
+  write_file(path, length_of(header.size()) + header + values);
   return path;
 }
 
@@ -66,10 +50,6 @@ std::string refusal(const std::string& path) {
     CHECK(std::string(error.what()).find(path) != std::string::npos);
     return error.what();
   }
-}
-
-bool mentions(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::string entry(const char* dtype, const char* shape, const char* offsets) {
@@ -113,7 +93,7 @@ TEST_CASE("half and bfloat16 widen exactly, all 65,536 patterns") {
 }
 
 TEST_CASE("what is written is the format, byte for byte, and reads back") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w.safetensors";
   const Buffer a({2, 2}, DType::float32);
   const Buffer b({1}, DType::float64);
@@ -126,14 +106,14 @@ TEST_CASE("what is written is the format, byte for byte, and reads back") {
   std::string header = R"({"__metadata__":{"format":"pt"},"b":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
                        R"("a":{"dtype":"F32","shape":[2,2],"data_offsets":[8,24]}})";
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  CHECK(read_bytes(path) ==
+  CHECK(read_file(path) ==
         length_of(header.size()) + header + bytes_of<double>({1.0 / 3}) + bytes_of<float>({0.5F, 1.5F, 2.5F, 3.5F}));
   CHECK(value_read(path, "b", 0) == 1.0 / 3);
   CHECK(value_read(path, "a", 3) == 3.5);
 }
 
 TEST_CASE("four dtypes are converted to float and double") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string header =
       R"({"h":{"dtype":"F16","shape":[2],"data_offsets":[12,16]},"b":{"dtype":"BF16","shape":[1,2],"data_offsets":[16,20]},)"
       R"("f":{"dtype":"F32","shape":[],"data_offsets":[8,12]},"d":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},)"
@@ -155,7 +135,7 @@ TEST_CASE("four dtypes are converted to float and double") {
 }
 
 TEST_CASE("tensors larger than the conversion buffer arrive whole") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const int64_t count = 700'001;  // 2.8 MB of float32: not a multiple of the buffer
   const Buffer values({count}, DType::float32);
   for (int64_t i = 0; i < count; ++i) {
@@ -171,37 +151,37 @@ TEST_CASE("tensors larger than the conversion buffer arrive whole") {
 }
 
 TEST_CASE("a claimed header length is never trusted") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "length.safetensors";
   rusage before = {};
   ::getrusage(RUSAGE_SELF, &before);
   for (const uint64_t length : {~uint64_t{0}, uint64_t{1} << 63, uint64_t{1'000'000'000'000}, uint64_t{93}, uint64_t{0},
                                 uint64_t{1}, ~uint64_t{7}}) {
-    write_bytes(path, length_of(length) + "{" + std::string(91, ' '));
-    CHECK_MESSAGE(mentions(refusal(path), "header"), length, " ", refusal(path));
+    write_file(path, length_of(length) + "{" + std::string(91, ' '));
+    CHECK_MESSAGE(contains(refusal(path), "header"), length, " ", refusal(path));
   }
   rusage after = {};
   ::getrusage(RUSAGE_SELF, &after);
   CHECK(after.ru_maxrss - before.ru_maxrss < 64 * 1024);  // kB
   for (const size_t bytes : {0, 1, 7, 8, 9}) {
-    write_bytes(path, std::string(bytes, '\0'));
+    write_file(path, std::string(bytes, '\0'));
     CHECK_FALSE(refusal(path).empty());
   }
   // The largest length that fits: 92 bytes of header in a file of 100.
-  write_bytes(path, length_of(92) + "{}" + std::string(90, ' '));
+  write_file(path, length_of(92) + "{}" + std::string(90, ' '));
   CHECK(refusal(path).empty());
 }
 
 TEST_CASE("shape and byte range must agree, and overflow is no way around") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const char* four = "0000";
   CHECK(refusal(stored(folder, entry("F32", "[1]", "[0,4]"), four)).empty());
   const auto refused = [&](const char* dtype, const char* shape, const char* offsets) {
     const std::string message = refusal(stored(folder, entry(dtype, shape, offsets), four));
-    CHECK_MESSAGE(mentions(message, "tensor t "), dtype, " ", shape, " ", offsets, ": ", message);
+    CHECK_MESSAGE(contains(message, "tensor t "), dtype, " ", shape, " ", offsets, ": ", message);
     return message;
   };
-  CHECK(mentions(refused("F32", "[1000,1000]", "[0,4]"), "4000000 bytes"));
+  CHECK(contains(refused("F32", "[1000,1000]", "[0,4]"), "4000000 bytes"));
   refused("F32", "[1]", "[4,0]");
   refused("F32", "[1]", "[0]");
   refused("F32", "[1]", "[0,2,4]");
@@ -222,11 +202,11 @@ TEST_CASE("shape and byte range must agree, and overflow is no way around") {
 }
 
 TEST_CASE("an unknown dtype is named and its range checked like any other") {
-  const Folder folder;
-  CHECK(mentions(refusal(stored(folder, entry("F33", "[1]", "[0,4]"), "0000")), "F33"));
-  CHECK(mentions(refusal(stored(folder, entry("f32", "[1]", "[0,4]"), "0000")), "f32"));
-  CHECK(mentions(refusal(stored(folder, entry("I64", "[1]", "[0,7]"), "0000000")), "8 bytes"));
-  CHECK(mentions(refusal(stored(folder, entry("BF16", "[3]", "[0,4]"), "0000")), "6 bytes"));
+  const TemporaryFolder folder;
+  CHECK(contains(refusal(stored(folder, entry("F33", "[1]", "[0,4]"), "0000")), "F33"));
+  CHECK(contains(refusal(stored(folder, entry("f32", "[1]", "[0,4]"), "0000")), "f32"));
+  CHECK(contains(refusal(stored(folder, entry("I64", "[1]", "[0,7]"), "0000000")), "8 bytes"));
+  CHECK(contains(refusal(stored(folder, entry("BF16", "[3]", "[0,4]"), "0000")), "6 bytes"));
   const std::string path = stored(folder, entry("I64", "[1]", "[0,8]"), "00000000");
   const SafetensorsFile file(path);
   const Buffer values({1}, DType::float32);
@@ -234,11 +214,11 @@ TEST_CASE("an unknown dtype is named and its range checked like any other") {
 }
 
 TEST_CASE("names are unique") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string one = R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
-  CHECK(mentions(refusal(stored(folder, "{" + one + "," + one + "}", "0000")), "tensor t twice"));
+  CHECK(contains(refusal(stored(folder, "{" + one + "," + one + "}", "0000")), "tensor t twice"));
   CHECK(
-      mentions(refusal(stored(folder, R"({"t":{"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]}})", "0000")),
+      contains(refusal(stored(folder, R"({"t":{"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]}})", "0000")),
                "key shape twice"));
   // The same field in two tensors is no repetition.
   CHECK(refusal(stored(folder, "{" + one + R"(,"u":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "00000000"))
@@ -246,7 +226,7 @@ TEST_CASE("names are unique") {
 }
 
 TEST_CASE("overlaps, gaps and appended bytes are refused, a shared range and empty tensors are legal") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto two = [](const char* first, const char* second, const char* shape = "[1]") {
     return fmt::format(R"({{"a":{{"dtype":"F32","shape":[1],"data_offsets":{}}},)"
                        R"("b":{{"dtype":"F32","shape":{},"data_offsets":{}}}}})",
@@ -255,9 +235,9 @@ TEST_CASE("overlaps, gaps and appended bytes are refused, a shared range and emp
   CHECK(refusal(stored(folder, two("[0,4]", "[4,8]"), "00000000")).empty());
   CHECK(refusal(stored(folder, two("[4,8]", "[0,4]"), "00000000")).empty());
   CHECK(refusal(stored(folder, two("[0,4]", "[0,4]"), "0000")).empty());
-  CHECK(mentions(refusal(stored(folder, two("[0,4]", "[2,6]"), "000000")), "tensor b overlaps"));
-  CHECK(mentions(refusal(stored(folder, two("[0,4]", "[6,10]"), "0000000000")), "tensor b leaves a gap"));
-  CHECK(mentions(refusal(stored(folder, two("[0,4]", "[4,8]"), "000000000")), "longer than its tensors"));
+  CHECK(contains(refusal(stored(folder, two("[0,4]", "[2,6]"), "000000")), "tensor b overlaps"));
+  CHECK(contains(refusal(stored(folder, two("[0,4]", "[6,10]"), "0000000000")), "tensor b leaves a gap"));
+  CHECK(contains(refusal(stored(folder, two("[0,4]", "[4,8]"), "000000000")), "longer than its tensors"));
   CHECK(refusal(stored(folder, two("[0,4]", "[4,4]", "[0]"), "0000")).empty());
   CHECK(refusal(stored(folder, two("[0,4]", "[0,0]", "[0]"), "0000")).empty());
   CHECK(refusal(stored(folder, two("[0,4]", "[0,0]", "[3,0,5]"), "0000")).empty());
@@ -272,7 +252,7 @@ TEST_CASE("overlaps, gaps and appended bytes are refused, a shared range and emp
 }
 
 TEST_CASE("headers of any length load") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const size_t length : {88, 4088, 4096, 65528, 65536, 99'994, 100'000}) {
     std::string header = entry("F32", "[1]", "[0,4]");
     header.resize(length, ' ');
@@ -281,55 +261,55 @@ TEST_CASE("headers of any length load") {
 }
 
 TEST_CASE("a header that is no such JSON is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const char* header : {"{", "{}x", "{\"a\":1}", "{\"a\":{}}", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}",
                              "{\"a\":[1,2]}", "{\"\xff\":1}", "{\"__metadata__\":{\"a\":[[[1]]]}}",
                              "{\"a\":{\"dtype\":3,\"shape\":[],\"data_offsets\":[0,4]}}"}) {
     CHECK_MESSAGE(!refusal(stored(folder, header, "0000")).empty(), header);
   }
   const std::string deep = "{\"a\":" + std::string(1'000'000, '[') + "}";
-  CHECK(mentions(refusal(stored(folder, deep, "")), "nested"));
+  CHECK(contains(refusal(stored(folder, deep, "")), "nested"));
 }
 
 TEST_CASE("every cut of a file is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string whole = folder / "whole.safetensors";
   const Buffer values({50}, DType::float32);
   const std::vector<TensorToSave> tensors = {{"x", values.tensor()}};
   write_safetensors(whole, tensors);
-  const std::string bytes = read_bytes(whole);
+  const std::string bytes = read_file(whole);
   const std::string path = folder / "cut.safetensors";
   for (size_t sixteenth = 0; sixteenth < 16; ++sixteenth) {
-    write_bytes(path, bytes.substr(0, bytes.size() * sixteenth / 16));
+    write_file(path, bytes.substr(0, bytes.size() * sixteenth / 16));
     CHECK_FALSE(refusal(path).empty());
   }
-  write_bytes(path, bytes.substr(0, bytes.size() - 1));
-  CHECK(mentions(refusal(path), "found 199 bytes of values; expected at least 200"));
+  write_file(path, bytes.substr(0, bytes.size() - 1));
+  CHECK(contains(refusal(path), "found 199 bytes of values; expected at least 200"));
 }
 
 TEST_CASE("a file of another kind is named") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "other";
   const auto named = [&](const std::string& bytes, const char* kind) {
-    write_bytes(path, bytes + std::string(200, '\n'));
-    CHECK_MESSAGE(mentions(refusal(path), kind), refusal(path));
+    write_file(path, bytes + std::string(200, '\n'));
+    CHECK_MESSAGE(contains(refusal(path), kind), refusal(path));
   };
   named("\x89HDF\r\n\x1a\n", "HDF5");
   named("GGUF", "GGUF");
   named("PK\x03\x04", "zip archive");
   named("Once upon a time", "found text");
   named("minillm-file\nbytes", "a file of minillm");
-  CHECK(mentions(refusal(folder / "absent"), "No such file"));
-  CHECK(mentions(refusal(folder.path.string()), "not a file"));
+  CHECK(contains(refusal(folder / "absent"), "No such file"));
+  CHECK(contains(refusal(folder.path()), "not a file"));
 }
 
 TEST_CASE("a name twice, or broken UTF-8 in a name, leaves no file behind") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "bad.safetensors";
   const Buffer values({1}, DType::float32);
   const std::vector<TensorToSave> twice = {{"x", values.tensor()}, {"x", values.tensor()}};
   CHECK_THROWS_WITH_AS(write_safetensors(path, twice), doctest::Contains("written twice"), Error);
   const std::vector<TensorToSave> broken = {{"\xff", values.tensor()}};
   CHECK_THROWS_WITH_AS(write_safetensors(path, broken), doctest::Contains("not UTF-8"), Error);
-  CHECK(fs::is_empty(folder.path));
+  CHECK(folder.names().empty());
 }

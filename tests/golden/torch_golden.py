@@ -17,6 +17,7 @@ import torch
 # torch26.sh copies the peer beside this program; elsewhere it is taken from the source tree.
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'scripts', 'peers'))
 import torch_minillm as peer  # noqa: E402
+from torch_model import named_weights, set_weights  # noqa: E402
 
 STD = 0.08
 TRAIN_TOKENS = 648    # 40 windows of 16: twelve steps of four come back to the first eight
@@ -81,9 +82,9 @@ def golden_tokens(first, count):
 
 def set_golden_weights(model, zero_centered):
     values = {}
-    for name, p in peer.named_weights(model).items():
+    for name, p in named_weights(model).items():
         values[name] = golden_values(name, p.numel(), zero_centered).reshape(tuple(p.shape))
-    peer.set_weights(model, values)
+    set_weights(model, values)
 
 
 def first_gradients(model, args, tokens):
@@ -91,7 +92,7 @@ def first_gradients(model, args, tokens):
     x, y = peer.window_batch(tokens, range(args.batch), args.seq)
     model.zero_grad()
     model(x, y).backward()
-    return {name: p.grad.norm().item() for name, p in peer.named_weights(model).items()}
+    return {name: p.grad.norm().item() for name, p in named_weights(model).items()}
 
 
 def run_variant(name, peer_options, overrides):
@@ -103,7 +104,7 @@ def run_variant(name, peer_options, overrides):
     losses, norms, _ = peer.train(args, model, train_tokens, args.steps)
     window_losses = peer.evaluate(args, model, golden_tokens(VAL_FIRST, VAL_TOKENS))
     tensors = {}
-    for tensor, p in peer.named_weights(model).items():
+    for tensor, p in named_weights(model).items():
         tensors[tensor] = [gradients[tensor], p.sum().item(), p.square().sum().item()]
     return {'name': name, 'overrides': overrides, 'parameters': sum(p.numel() for p in model.parameters()),
             'loss': losses, 'grad_norm': norms, 'val_loss': sum(window_losses) / len(window_losses),

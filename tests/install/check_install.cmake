@@ -23,6 +23,14 @@ if(PROGRAM)
   run("the installed program" ignored ${prefix}/bin/minillm --help)
 endif()
 
+file(STRINGS ${SOURCE_DIR}/cmake/private_headers.txt private_headers REGEX "^[^#]")
+foreach(line IN LISTS private_headers)
+  string(REGEX MATCH "^[^ ]+" header "${line}")
+  if(NOT EXISTS ${SOURCE_DIR}/${header} OR EXISTS ${prefix}/include/minillm/${header})
+    message(FATAL_ERROR "${header} is private: it is in the tree and must not be installed")
+  endif()
+endforeach()
+
 # What is installed must not need a header that is not.
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include/minillm ${prefix}/include/minillm/*.h)
 list(LENGTH headers count)

@@ -1,6 +1,7 @@
 // Every combination of the classic choices builds, runs forward and backward, and reaches every parameter.
 
 #include "nn/transformer.h"
+#include "tests/small_model.h"
 
 #include <doctest/doctest.h>
 
@@ -9,28 +10,6 @@
 using namespace minillm;
 
 namespace {
-
-ModelConfig small_config() {
-  ModelConfig config;
-  config.vocab_size = 13;
-  config.d_model = 16;
-  config.n_layers = 2;
-  config.n_heads = 4;
-  config.d_ff = 12;
-  config.max_seq_len = 6;
-  return config;
-}
-
-Batch small_batch() {
-  Batch batch;
-  batch.batch_size = 2;
-  batch.seq_len = 5;
-  for (int32_t i = 0; i < 10; ++i) {
-    batch.inputs.push_back(i * 7 % 13);
-    batch.targets.push_back((i + 1) * 7 % 13);
-  }
-  return batch;
-}
 
 /// The names of parameters that got no gradient, or one that is not finite.
 std::string unreached(const ParameterStore& store) {
@@ -54,7 +33,7 @@ void run(const ModelConfig& config) {
   Transformer model(config);
   model.allocate(DType::float32, 1);
   Tape tape;
-  const Batch batch = small_batch();
+  const Batch batch = small_batch(5, 13);
   CHECK(model.logits(tape, batch.inputs, batch.batch_size).shape() == Shape{2, 5, 13});
   tape.clear();
   model.parameters().zero_gradients();
@@ -76,7 +55,7 @@ TEST_CASE("768 combinations: forward, backward, shapes, finite gradients everywh
         for (const char* residual : {"plain", "none"}) {
           for (const char* position : {"rope", "learned"}) {
             for (int bits = 0; bits < 16; ++bits) {
-              ModelConfig config = small_config();
+              ModelConfig config = small_model(13, 16);
               config.norm = norm;
               config.norm_position = norm_position;
               config.ffn = (bits & 1) != 0 ? ffn : "none";

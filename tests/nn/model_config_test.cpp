@@ -111,6 +111,33 @@ TEST_CASE("match_parameters finds the d_ff with the nearest count") {
   CHECK_THROWS_WITH_AS(match_parameters(config, 3688704), doctest::Contains("no feed-forward network"), Error);
 }
 
+TEST_CASE("match_parameters names the largest count that a config can have") {
+  // One is bounded by the 31 bits of a size, the other by its products.
+  for (int64_t d_model : {256, 1 << 20}) {
+    CAPTURE(d_model);
+    ModelConfig config;
+    config.vocab_size = 2048;
+    config.d_model = d_model;
+    derive(config, 0, 256);
+    std::string message;
+    try {
+      match_parameters(config, 1'000'000'000'000'000);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    REQUIRE(message.find("expected at most ") != std::string::npos);
+    const int64_t largest = std::stoll(message.substr(message.find("expected at most ") + 17));
+    const WidthMatch match = match_parameters(config, largest);
+    CHECK(match.difference == 0);
+    CHECK_THROWS_AS(match_parameters(config, largest + 1), Error);
+    CHECK(match.d_ff <= INT32_MAX);
+    config.d_ff = match.d_ff;
+    CHECK(derive_and_check(config, 0, 256).empty());
+    config.d_ff = match.d_ff + 1;
+    CHECK((config.d_ff > INT32_MAX || !derive_and_check(config, 0, 256).empty()));
+  }
+}
+
 TEST_CASE("a batch that does not fit the model is an error") {
   ModelConfig config;
   config.vocab_size = 11;

@@ -2,6 +2,7 @@
 
 #include "nn/model_gradcheck.h"
 #include "nn/transformer.h"
+#include "tests/small_model.h"
 
 #include <doctest/doctest.h>
 
@@ -64,13 +65,7 @@ TEST_CASE("composed ops give the fused ops' loss and gradients") {
   for (const Variant& variant : variants) {
     CAPTURE(variant.what);
     const ModelConfig config = shrunk(variant);
-    Batch batch;
-    batch.batch_size = 2;
-    batch.seq_len = 5;
-    for (int32_t i = 0; i < 10; ++i) {
-      batch.inputs.push_back(i * 5 % 29);
-      batch.targets.push_back(i * 11 % 29);
-    }
+    const Batch batch = small_batch(5, 29);
     std::vector<Buffer> gradients;
     std::vector<double> losses;
     for (const Ops ops : {Ops::fused, Ops::composed}) {

@@ -98,7 +98,7 @@ TEST_CASE("impossible optimizer settings are refused by name") {
   CHECK(only_problem({.weight_decay = -0.1}).starts_with("optim.weight_decay: "));
   CHECK(only_problem({.beta1 = -0.1}).starts_with("optim.beta1: "));
   CHECK(only_problem({.beta2 = 1.0}) == "optim.beta2: value out of range; found 1; expected a number in [0, 1)");
-  CHECK(only_problem({.eps = 0}) == "optim.eps: value out of range; found 0; expected a finite number > 0");
+  CHECK(only_problem({.eps = 0}) == "optim.eps: value out of range; found 0; expected a finite number >= 1.18e-38");
   CHECK(only_problem({.grad_clip = -1}).starts_with("optim.grad_clip: "));
   CHECK(only_problem({.min_lr_ratio = 1.5}).starts_with("optim.min_lr_ratio: "));
   CHECK(only_problem({.decay_fraction = -0.1}).starts_with("optim.decay_fraction: "));

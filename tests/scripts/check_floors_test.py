@@ -96,6 +96,11 @@ class CheckFloors(unittest.TestCase):
     def test_length(self):
         self.assert_clean("core/a.cpp", "int x;\n" * 450)
         self.assert_finds("core/a.cpp", "int x;\n" * 451, 451, "lines")
+        for script in ("scripts/a", "tests/e2e/a_test.py", ".ci/run", "cmake/a.cmake", "CMakeLists.txt"):
+            self.assert_clean(script, "x\n" * 450)
+            self.assert_finds(script, "x\n" * 451, 451, "lines")
+            self.assert_clean(script, "é" * 120)
+            self.assert_finds(script, "\n" + "x" * 121, 2, "columns")
 
     def test_comments_and_strings_are_not_code(self):
         self.assert_clean("core/a.cpp", '// #include "autograd/tape.h"\n/* assert(x)\n _mm_add_ps */\n'

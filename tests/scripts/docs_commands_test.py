@@ -3,7 +3,8 @@
     docs_commands_test.py PROGRAM
 
 Command lines are those of code blocks and of `inline code`. Lines of `minillm check` without placeholders are run.
-Words in capitals (DIR, CONFIG.toml) stand for something of the reader's; paths with "your" in them too.
+Words in capitals (DIR, CONFIG.toml) stand for something of the reader's; paths with "your" in them too. The files that
+comments of sources, scripts and configs name are there as well.
 """
 import json
 import pathlib
@@ -17,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = "core|autograd|nn|optim|data|formats|generate|train|cli|configs|tests|examples|scripts|docs|cmake|.ci"
 PATH = re.compile(rf"(?<![\w/.<-])(?:{FOLDERS.replace('.', '[.]')})/[\w./*<>{{}},-]+")
+SOURCES = {".h": "//", ".cpp": "//", ".toml": "#", ".py": "#", ".cmake": "#", ".txt": "#", ".sh": "#", "": "#"}
 PROGRAM = None
 
 
@@ -114,6 +116,47 @@ def paths_of(text):
                 yield number, path
 
 
+def comments_of(name, text):
+    """The text with everything blanked but its comments, and a Python file's docstrings; lines stay where they are."""
+    mark = SOURCES[pathlib.PurePath(name).suffix]
+    docstring = r'|"""(?P<kept>.*?)"""' if mark == "#" else ""
+    # A string is taken whole, so that a mark inside it begins no comment. A # inside a word of a shell is no comment.
+    tokens = re.compile(rf'(?P<comment>(?<!\S){mark}[^\n]*){docstring}|"(?:\\.|[^"\\\n])*"', re.S)
+    kept = [" "] * len(text)
+    for token in tokens.finditer(text):
+        if token.lastgroup:
+            kept[token.start():token.end()] = token.group()
+    return "".join("\n" if old == "\n" else new for old, new in zip(text, kept))
+
+
+def missing_in_comments(name, text):
+    return [f"{name}:{number}: no {path}" for number, path in paths_of(comments_of(name, text))
+            if not (ROOT / path).exists()]
+
+
+def places_of(text):
+    """(line number, source, its line, name) of every place that a recorded session shows: the function of a frame, what
+    it calls in the frame above it, the op that a line of a dumped tape was called for. The name stands in that line."""
+    called = None
+    for number, line in enumerate(text.splitlines(), 1):
+        frame = re.match(r"#(\d+) .*?([\w~]+)(?:<.*>)? (?:\(.*\) )?\.\.\. at \S*?([a-z]\S*):(\d+)$", line)
+        node = re.match(r" +\d+  (\w+) .* \S*?([a-z]\S*):(\d+)$", line)
+        if frame:
+            yield number, frame.group(3), int(frame.group(4)), frame.group(2) if frame.group(1) == "0" else called
+            called = frame.group(2)
+        elif node:
+            yield number, node.group(2), int(node.group(3)), node.group(1)
+
+
+def stale_places(page, text):
+    found = []
+    for number, path, at, name in places_of(text):
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        if not (at <= len(lines) and re.search(rf"\b{name}(?:<\w+>)?\(", lines[at - 1])):
+            found.append(f"{page}:{number}: {path}:{at} does not say {name}(; record the session again")
+    return found
+
+
 class DocsCommands(unittest.TestCase):
     def setUp(self):
         self.program = Program(PROGRAM)
@@ -147,6 +190,37 @@ class DocsCommands(unittest.TestCase):
             text = (ROOT / name).read_text(encoding="utf-8")
             told = {words[0] for _, kind, words in commands_of(text) if kind == "minillm" and words}
             self.assertEqual(set(self.program.options) - told, set(), name)
+
+    def test_lines_of_a_recorded_session(self):
+        text = (ROOT / "docs" / "step_through.md").read_text(encoding="utf-8")
+        places = list(places_of(text))
+        self.assertEqual(len(places), len(re.findall(r"\w\.cpp:\d", text)), "every place is looked up")
+        self.assertEqual(stale_places("docs/step_through.md", text), [])
+        for _, path, at, _ in places:
+            for moved in (at - 1, at + 1):
+                self.assertNotEqual(stale_places("page", text.replace(f"{path}:{at}", f"{path}:{moved}")), [], path)
+
+    def test_files_named_in_comments(self):
+        counted = 0
+        for folder in FOLDERS.split("|"):
+            for path in sorted((ROOT / folder).rglob("*")):
+                name = str(path.relative_to(ROOT))
+                if not path.is_file() or path.suffix not in SOURCES or "__pycache__" in name:
+                    continue
+                text = path.read_text(encoding="utf-8")
+                counted += len(list(paths_of(comments_of(name, text))))
+                self.assertEqual(missing_in_comments(name, text), [])
+        self.assertGreater(counted, 50, "files named in all comments")
+
+    def test_faults_in_comments_are_found(self):
+        quotes = '"' * 3
+        for name, text in (("a.h", "int a;  // see docs/nothing.md"), ("a.cpp", "/// core/nothing.h:\n"),
+                           ("a.toml", "a = 1  # as in configs/nothing.toml"), ("scripts/a", "run  # docs/nothing.md"),
+                           ("a.py", quotes + "Of scripts/nothing." + quotes)):
+            self.assertEqual(len(missing_in_comments(name, text)), 1, text)
+        for name, text in (("a.cpp", 'f("docs/nothing.md // docs/nothing.md");  // docs/formats.md'),
+                           ("a.py", "f('docs/nothing.md')"), ("a.sh", "${a#docs/nothing.md}")):
+            self.assertEqual(missing_in_comments(name, text), [], text)
 
     def test_faults_are_found(self):
         for line in ("minillm trian configs/tiny.toml", "minillm train --resum DIR", "minillm eval RUN --nothing",

@@ -2,7 +2,8 @@
 
 #include "core/error.h"
 #include "core/rng.h"
-#include "temporary_folder.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 #include "train/run_folder.h"
 
 #include <doctest/doctest.h>
@@ -11,9 +12,9 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <functional>
 
 using namespace minillm;
+using namespace minillm::test;
 
 namespace {
 
@@ -97,15 +98,6 @@ void load(const Checkpoint& checkpoint, Training& into) {
   checkpoint.load_weights(into.store);
   checkpoint.load_optimizer(into.store, *into.optimizer);
   into.state = checkpoint.state();
-}
-
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace
@@ -200,7 +192,7 @@ TEST_CASE("a cut or bit-flipped newest checkpoint is skipped for the one before,
     const std::optional<Checkpoint> found = newest_checkpoint(run.folder);
     CAPTURE(at);
     REQUIRE(found);
-    CHECK(found->step() == (at < 512 ? found->step() : 1));  // blanks of the user block carry nothing
+    CHECK(found->step() == 1);
   }
   std::ofstream(newest, std::ios::binary) << whole.substr(0, 1000);
   Training resumed(DType::float32, 5);

@@ -6,6 +6,7 @@
 #include "nn/transformer.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
+#include "tests/small_model.h"
 
 #include <doctest/doctest.h>
 
@@ -18,13 +19,7 @@ using cli::HeapWatch;
 namespace {
 
 ModelConfig plain_config() {
-  ModelConfig config;
-  config.vocab_size = 301;
-  config.d_model = 64;
-  config.n_layers = 2;
-  config.n_heads = 4;
-  config.d_ff = 96;
-  return config;
+  return small_model(301, 64);
 }
 
 /// What the plain one leaves out: other norms, biases, gates, learned positions, dropout.
@@ -42,17 +37,6 @@ ModelConfig rich_config() {
   return config;
 }
 
-Batch some_batch() {
-  Batch batch;
-  batch.batch_size = 2;
-  batch.seq_len = 100;
-  for (int32_t i = 0; i < 200; ++i) {
-    batch.inputs.push_back(i * 7 % 301);
-    batch.targets.push_back((i + 1) * 7 % 301);
-  }
-  return batch;
-}
-
 void step(const Transformer& model, ParameterStore& parameters, Tape& tape, AdamW& optimizer, const Batch& batch) {
   parameters.zero_gradients();
   tape.backward(model.forward(tape, batch));
@@ -68,7 +52,7 @@ int allocations_a_step(ModelConfig config) {
   model.allocate(DType::float32, 1);
   Tape tape;
   AdamW optimizer(model.parameters(), OptimConfig{});
-  const Batch batch = some_batch();
+  const Batch batch = small_batch(100, 301);
   for (int warm_up = 0; warm_up < 3; ++warm_up) {
     step(model, model.parameters(), tape, optimizer, batch);
   }

@@ -1,7 +1,7 @@
 // kill -9 while a checkpoint is saved: before and after every system call, and at random moments.
 
 #include "core/rng.h"
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
 
@@ -14,6 +14,7 @@
 #include <functional>
 
 using namespace minillm;
+using namespace minillm::test;
 
 namespace {
 

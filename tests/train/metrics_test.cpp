@@ -1,7 +1,7 @@
 #include "train/metrics.h"
 
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "train/summary.h"
 
 #include <doctest/doctest.h>
@@ -11,6 +11,7 @@
 #include <csignal>
 
 using namespace minillm;
+using namespace minillm::test;
 
 TEST_CASE("numbers are the shortest text that reads back, and null when not finite") {
   CHECK(to_json(TrainRecord{0, 7.625, 1.9, 1e-5, 4096, 5210.3}) ==
@@ -161,7 +162,8 @@ TEST_CASE("summary.json has its keys in order, whatever the texts hold") {
   CHECK(read_file(folder / "summary.json") ==
         "{\n  \"steps\": 2,\n  \"parameters\": 3688704,\n  \"final_val_loss\": 4.5,\n  \"best_val_loss\": 4.5,\n"
         "  \"grad_norm_max_first_100\": 2,\n  \"diverged\": false,\n  \"stalled\": false,\n  \"unigram_loss\": null,\n"
-        "  \"tokens_per_s\": 150,\n  \"peak_memory_bytes\": 0,\n  \"seconds\": 0,\n  \"version\": \"0.1.0\",\n"
+        "  \"tokens_per_s\": 150,\n  \"peak_memory_bytes\": 0,\n  \"seconds\": 0,\n  \"init\": \"\",\n  \"version\": "
+        "\"0.1.0\",\n"
         "  \"commit\": \"a\\\"b\",\n  \"numerics\": \"n\",\n  \"threads\": 2,\n  \"cpu\": \"bad \xef\xbf\xbd "
         "byte\"\n}\n");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);

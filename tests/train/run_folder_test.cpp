@@ -1,11 +1,12 @@
 #include "train/run_folder.h"
 
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
 using namespace minillm;
+using namespace minillm::test;
 
 namespace {
 
@@ -24,7 +25,7 @@ std::string refusal(const std::string& folder) {
 TEST_CASE("a new run gets its folder, whatever its name") {
   TemporaryFolder folder;
   for (const std::string name : {"runs/a", "模型 é/a b", "line\nend"}) {
-    CHECK(create_run_folder(folder / name, false).empty());
+    CHECK(create_run_folder(folder / name, false).moved_to.empty());
     CHECK(std::filesystem::is_directory(checkpoints_path(folder / name)));
     write_run_config(folder / name, "[train]\n");
     CHECK(read_file(config_path(folder / name)) == "[train]\n");
@@ -40,13 +41,18 @@ TEST_CASE("an existing run is refused, and moved aside only by force") {
   CHECK(refusal(run + "/") == run + ": the run exists already; go on with --resume " + run +
                                   ", choose another folder with --out, or move this one to " + run +
                                   ".old with --force");
+  CHECK_THROWS_WITH_AS(create_run_folder(run, false, false),
+                       (run + ": the run exists already; choose another folder with --out, or move this one to " + run +
+                        ".old with --force")
+                           .c_str(),
+                       Error);
   CHECK(read_file(run + "/config.toml") == "first");
-  CHECK(create_run_folder(run + "/", true) == run + ".old");
+  CHECK(create_run_folder(run + "/", true).moved_to == run + ".old");
   CHECK(read_file(run + ".old/config.toml") == "first");
   folder.write("a/config.toml", "second");
-  CHECK(create_run_folder(run, true) == run + ".old.2");
+  CHECK(create_run_folder(run, true).moved_to == run + ".old.2");
   folder.write("a/config.toml", "third");
-  CHECK(create_run_folder(run, true) == run + ".old.3");
+  CHECK(create_run_folder(run, true).moved_to == run + ".old.3");
   CHECK(read_file(run + ".old/config.toml") == "first");
   CHECK(read_file(run + ".old.2/config.toml") == "second");
   CHECK_FALSE(std::filesystem::exists(run + "/config.toml"));

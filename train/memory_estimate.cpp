@@ -1,22 +1,14 @@
-#include "train/memory.h"
+#include "train/memory_estimate.h"
 
-#include "core/proc.h"
 #include "nn/ffn.h"
 #include "nn/part_table.h"
 #include "train/trainer.h"
-
-#include <string>
 
 namespace minillm {
 
 namespace {
 
 constexpr double logits_in_a_chunk = 1 << 20;  // core/kernels/linear_cross_entropy.cpp
-
-int64_t bytes_of_status(const char* key) {
-  const std::string kilobytes = proc_value("/proc/self/status", key);
-  return kilobytes.empty() ? 0 : std::stoll(kilobytes) * 1024;
-}
 
 }  // namespace
 
@@ -35,14 +27,6 @@ MemoryEstimate estimate_memory(const Transformer& model, const Config& config) {
   return {.state = 4 * static_cast<double>(model.parameters().count()) * value_bytes,
           .activations = tokens * static_cast<double>(c.n_layers * a_layer) * value_bytes,
           .workspace = (tokens * static_cast<double>(under_way) + logits_in_a_chunk) * value_bytes};
-}
-
-int64_t resident_memory_bytes() {
-  return bytes_of_status("VmRSS");
-}
-
-int64_t peak_memory_bytes() {
-  return bytes_of_status("VmHWM");
 }
 
 }  // namespace minillm

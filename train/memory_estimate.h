@@ -18,8 +18,4 @@ struct MemoryEstimate {
 
 MemoryEstimate estimate_memory(const Transformer& model, const Config& config);
 
-/// Of this process, in bytes: what it holds now and the most it ever held; 0 when the system does not say.
-int64_t resident_memory_bytes();
-int64_t peak_memory_bytes();
-
 }  // namespace minillm

@@ -1,0 +1,61 @@
+#pragma once
+// A file of named weights, whatever its format: where each tensor's values stand, and how they become ours.
+
+#include "autograd/parameter.h"
+#include "core/tensor.h"
+#include "data/file_descriptor.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace minillm {
+
+/// A tensor of a file: where its values stand, row-major and little-endian.
+struct StoredTensor {
+  std::string name;
+  std::string dtype;  ///< safetensors' word: "F32", "BF16", "I64"
+  Shape shape;
+  uint64_t begin = 0;  ///< of its values, from the start of the file
+  uint64_t end = 0;
+};
+
+/// A file open for reading whose tensors are known. A format's reader makes it, after it has checked every range.
+class WeightFile {
+ public:
+  /// Throws when two tensors have one name.
+  WeightFile(std::string path, FileDescriptor descriptor, std::vector<StoredTensor> tensors);
+
+  const std::string& path() const { return path_; }
+
+  /// In order of their values in the file.
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }
+
+  /// nullptr when there is none of that name.
+  const StoredTensor* find(std::string_view name) const;
+
+  /// Reads values into `to` (float32 or float64, same number of elements). F16, BF16, F32, F64 are converted; another
+  /// dtype is an error that names it.
+  void read(const StoredTensor& stored, const Tensor& to) const;
+
+ private:
+  std::string path_;
+  FileDescriptor descriptor_;
+  std::vector<StoredTensor> tensors_;
+  std::map<std::string, size_t, std::less<>> index_;
+};
+
+/// Whether `read` can convert this dtype: F16, BF16, F32, F64.
+bool is_floating_dtype(std::string_view dtype);
+
+/// Reads exactly `bytes` at `offset`, or throws an input Error that names the file.
+void read_exactly(int descriptor, void* to, size_t bytes, uint64_t offset, const std::string& path);
+
+/// Fills every named tensor of an allocated store, once. All names and shapes must match; otherwise one input error
+/// lists what is missing in the file, not expected there, or of another shape, and no value of the store has changed. A
+/// model with tied embeddings takes a file whose lm_head.weight equals model.embed_tokens.weight, with a notice.
+void load_into(ParameterStore& store, const WeightFile& file);
+
+}  // namespace minillm

@@ -1,0 +1,132 @@
+#include "train/imported_run.h"
+
+#include "core/log.h"
+#include "core/text.h"
+#include "core/utf8.h"
+#include "data/sha256.h"
+#include "formats/foreign_model.h"
+#include "optim/finite.h"
+#include "train/banner.h"
+#include "train/checkpoint.h"
+#include "train/complete_config.h"
+#include "train/run_folder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace minillm {
+
+namespace {
+
+/// The config of a run in `request.out`: what the file fixes, defaults for the rest.
+LoadedConfig config_of(const ForeignModel& model, const ImportRequest& request) {
+  std::string name = valid_utf8(std::filesystem::path(request.file).stem().string());
+  std::replace_if(  // a file's name may hold bytes that a run's must not
+      name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
+  LoadedConfig loaded =
+      parse_config("", request.file, {"run.name=" + toml_quoted(name), "run.out=" + toml_quoted(request.out)});
+  Config& config = loaded.config;
+  config.model = model.config;
+  for (const ConfigChange& fixed : diff(Config{}, config)) {
+    if (fixed.key.starts_with("model.")) {
+      loaded.origins[fixed.key] = valid_utf8(request.file);
+    }
+  }
+  config.data.seq_len = config.model.max_seq_len;
+  config.train.micro_batch_size = 1;  // divides whatever batch is asked for, and takes the least memory
+  complete_config(loaded, nullptr);
+  return loaded;
+}
+
+/// Fills the model's weights from the file; training starts from finite ones only.
+void read_weights(Transformer& model, const WeightFile& file) {
+  model.parameters().allocate(DType::float32, false);
+  load_into(model.parameters(), file);
+  if (const std::optional<NonFinite> weight = first_non_finite_weight(model.parameters())) {
+    fail_input({.where = file.path(),
+                .what = weight->tensor + " is not finite; such weights are not imported",
+                .found = fmt::format("{} at element {}", weight->value, weight->index)});
+  }
+}
+
+/// Reads the checkpoint into the model's memory, and every tensor of the file anew beside it.
+void compare_with_file(const std::string& checkpoint, const WeightFile& file, Transformer& model) {
+  fill_zero(model.parameters().weights());
+  Checkpoint(checkpoint).load_weights(model.parameters());
+  for (const NamedTensor& written : model.parameters().named_tensors()) {
+    const Buffer original(written.value.shape, DType::float32);
+    file.read(*file.find(written.name), original.tensor());
+    if (std::memcmp(original.tensor().data, written.value.data, written.value.bytes()) != 0) {
+      fail_work({.where = checkpoint,
+                 .what = fmt::format("{} was read back with other values than in {}", written.name, file.path()),
+                 .hint = "the disk or the memory is not to be trusted, or the file changed meanwhile: import again"});
+    }
+  }
+}
+
+/// Writes the run into its folder; the config comes last, and makes a run of it.
+std::string write_run(const LoadedConfig& loaded, const ForeignModel& source, Transformer& model) {
+  const std::string& folder = loaded.config.run.out;
+  const std::string config_text = to_toml(loaded.config, loaded.origins);
+  RunState state;
+  state.texts["init"] = fmt::format("{} (sha256 {})", source.weights.path(), sha256_of_file(source.weights.path()));
+  std::string checkpoint = checkpoint_path(folder, 0);
+  try {
+    save_checkpoint(folder, {model.parameters(), nullptr, state, config_text, ""}, 1);
+    compare_with_file(checkpoint, source.weights, model);
+    write_run_config(folder, config_text);
+  } catch (...) {
+    std::error_code ignored;
+    for (const std::string& made : {checkpoint, checkpoints_path(folder), folder}) {
+      std::filesystem::remove(made, ignored);  // a folder only when it is empty
+    }
+    throw;
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+ImportedRun import_run(const ImportRequest& request) {
+  const ForeignModel source = open_foreign_model(request.file);
+  const LoadedConfig loaded = config_of(source, request);
+  Transformer model(loaded.config.model);
+  read_weights(model, source.weights);
+  const OwnedFolder folder = create_run_folder(request.out, request.force, false);
+  if (!folder.moved_to.empty()) {
+    log_info("the old run is now {}", folder.moved_to);
+  }
+  ImportedRun run;
+  run.file = request.file;
+  run.format = source.format;
+  run.dropped = source.dropped;
+  run.config = loaded.config;
+  run.checkpoint = write_run(loaded, source, model);
+  run.tensors = source.weights.tensors().size();
+  run.parameters = parameter_table(model);
+  return run;
+}
+
+std::string ImportedRun::to_text() const {
+  const ModelConfig& m = config.model;
+  std::string folder = config.run.out;
+  while (folder.size() > 1 && folder.back() == '/') {
+    folder.pop_back();
+  }
+  std::string text = fmt::format("{}: {}\n", printable(file), format);
+  text += fmt::format("{} layers, d_model {}, {} heads, d_ff {}, {} positions, vocabulary {}\n", m.n_layers, m.d_model,
+                      m.n_heads, m.d_ff, thousands(m.max_seq_len), thousands(m.vocab_size));
+  text += parameters;
+  text += fmt::format("{}: {} tensors, read back and equal to the file's bit for bit\n", checkpoint, tensors);
+  text += dropped.empty() ? "" : "left out: " + dropped + "\n";
+  text += "there is no tokenizer inside: the run is evaluated and trained on imported tokens, generate refuses it\n";
+  text += "next:\n";
+  text += fmt::format("  minillm import-tokens train.bin --val-file val.bin --vocab {} --out data.h5\n", m.vocab_size);
+  text += fmt::format("  minillm eval {} --data data.h5\n", shell_word(folder));
+  text += fmt::format("  minillm train {} --init {} --out {} data.path=data.h5 optim.lr=1e-4\n",
+                      shell_word(config_path(folder)), shell_word(folder), shell_word(folder + "_tuned"));
+  return text;
+}
+
+}  // namespace minillm
