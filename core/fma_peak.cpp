@@ -1,13 +1,12 @@
 #include "core/fma_peak.h"
 
+#include "core/kernels/simd.h"
 #include "core/parallel.h"
 
 #include <algorithm>
 #include <chrono>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include <numeric>
+#include <vector>
 
 namespace minillm {
 
@@ -19,45 +18,33 @@ constexpr int repetitions = 7;
 constexpr int chains = 12;  // two units of four cycles' latency need eight; AVX2 has registers for fourteen
 constexpr int64_t rounds = 4'000'000;
 
-// The sums are kept alive by what follows the loop, and start from values that the compiler does not know.
-__attribute__((target("avx512f"))) float fma_chains_avx512(int64_t n, float start) {
-  const __m512 factor = _mm512_set1_ps(start);
-  __m512 sum[chains];
-  for (__m512& s : sum) {
-    s = factor;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    for (__m512& s : sum) {
-      s = _mm512_fmadd_ps(s, factor, factor);
-    }
-  }
-  __m512 total = sum[0];
-  for (int c = 1; c < chains; ++c) {
-    total = _mm512_add_ps(total, sum[c]);
-  }
-  return total[0];
+// The sums are kept alive by what follows the loop, and start from a value that the compiler does not know.
+#define MINILLM_FMA_CHAINS(Isa, n, start)           \
+  const Isa::Vector factor = Isa::broadcast(start); \
+  Isa::Vector sum[chains];                          \
+  for (Isa::Vector & s : sum) {                     \
+    s = factor;                                     \
+  }                                                 \
+  for (int64_t i = 0; i < n; ++i) {                 \
+    for (Isa::Vector & s : sum) {                   \
+      s = Isa::fma(s, factor, factor);              \
+    }                                               \
+  }                                                 \
+  for (int c = 1; c < chains; ++c) {                \
+    sum[0] = Isa::add(sum[0], sum[c]);              \
+  }                                                 \
+  return sum[0][0]
+
+MINILLM_AVX512 float fma_chains_avx512(int64_t n, const float* start) {
+  MINILLM_FMA_CHAINS(kernels::Avx512, n, start);
 }
 
-__attribute__((target("avx2,fma"))) float fma_chains_avx2(int64_t n, float start) {
-  const __m256 factor = _mm256_set1_ps(start);
-  __m256 sum[chains];
-  for (__m256& s : sum) {
-    s = factor;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    for (__m256& s : sum) {
-      s = _mm256_fmadd_ps(s, factor, factor);
-    }
-  }
-  __m256 total = sum[0];
-  for (int c = 1; c < chains; ++c) {
-    total = _mm256_add_ps(total, sum[c]);
-  }
-  return total[0];
+MINILLM_AVX2 float fma_chains_avx2(int64_t n, const float* start) {
+  MINILLM_FMA_CHAINS(kernels::Avx2, n, start);
 }
 
 struct Version {
-  float (*run)(int64_t n, float start);
+  float (*run)(int64_t n, const float* start);
   int lanes;
 };
 
@@ -73,10 +60,10 @@ Version widest_version() {
 
 /// GFLOP/s of the calling thread.
 double rate(const Version& version) {
-  volatile float start = 0.5F;
-  volatile float result = 0;
+  volatile float unknown = 0.5F;
+  const float start = unknown;
   const auto begin = std::chrono::steady_clock::now();
-  result = version.run(rounds, start);
+  volatile float result = version.run(rounds, &start);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   static_cast<void>(result);
   return 2.0 * chains * version.lanes * static_cast<double>(rounds) / seconds.count() / 1e9;
@@ -91,17 +78,17 @@ double fma_peak_gflops() {
   }
   double best = 0;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
-    double sum = 0;
+    std::vector<double> rates(static_cast<size_t>(num_threads()));
 #ifdef _OPENMP
-#pragma omp parallel num_threads(num_threads()) reduction(+ : sum)
+#pragma omp parallel num_threads(num_threads())
     {
 #pragma omp barrier
-      sum += rate(version);
+      rates[static_cast<size_t>(omp_get_thread_num())] = rate(version);
     }
 #else
-    sum = rate(version);
+    rates.front() = rate(version);
 #endif
-    best = std::max(best, sum);
+    best = std::max(best, std::accumulate(rates.begin(), rates.end(), 0.0));
   }
   return best;
 }
