@@ -1,5 +1,6 @@
 #include "autograd/tape.h"
 
+#include "autograd/op_phase.h"
 #include "core/log.h"
 
 #include <cmath>
@@ -114,6 +115,9 @@ void Tape::append(Node& node, const char* op, std::span<const Var> inputs, Here 
     node.needs_grad = node.needs_grad || inputs[i].node().needs_grad;
   }
   nodes_.push_back(&node);
+  if (PhaseClock::is_running()) {
+    PhaseClock::move_to(phase_of(op));  // its forward follows
+  }
 }
 
 GradientTarget Tape::gradient_target(NodeId id) {
@@ -170,11 +174,15 @@ void Tape::backward(Var loss, double seed) {
     if (!current.needs_grad || !current.grad || is_leaf) {
       continue;
     }
+    if (PhaseClock::is_running()) {
+      PhaseClock::move_to(phase_of(current.op));
+    }
     current.backward(*this);
     if (!options_.retain_grads) {
       release_gradient(current);
     }
   }
+  PhaseClock::move_to(Phase::other);
 }
 
 void Tape::clear() {

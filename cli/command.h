@@ -18,5 +18,6 @@ Command eval_command();
 Command check_command();
 Command generate_command();
 Command gradcheck_command();
+Command bench_command();
 
 }  // namespace minillm::cli

@@ -28,6 +28,7 @@ if(NOT MINILLM_SIMD)
   target_compile_definitions(minillm_flags INTERFACE MINILLM_NO_SIMD)
 endif()
 if(MINILLM_SANITIZE)
+  target_compile_definitions(minillm_flags INTERFACE MINILLM_SANITIZED)
   target_compile_options(minillm_flags INTERFACE -fsanitize=${MINILLM_SANITIZE} -fno-sanitize-recover=all
                                                  -fno-omit-frame-pointer)
   target_link_options(minillm_flags INTERFACE -fsanitize=${MINILLM_SANITIZE})

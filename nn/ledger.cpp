@@ -64,9 +64,9 @@ int64_t head_width(const ModelConfig& config) {
   return config.n_heads * config.head_dim;
 }
 
-/// Multiply-adds count 2; every matrix is read once a token except the embedding tables, the tied head included once;
-/// attention reads (T + 1) / 2 keys and as many values on average. Backward costs twice the forward.
-int64_t training_flops(const Transformer& model) {
+}  // namespace
+
+TrainingFlops training_flops(const Transformer& model, int64_t context) {
   const ModelConfig& config = model.config();
   int64_t matrix_elements = config.vocab_size * config.d_model;  // the head, tied or not
   for (const Parameter& parameter : model.parameters().parameters()) {
@@ -75,11 +75,8 @@ int64_t training_flops(const Transformer& model) {
       matrix_elements += parameter.numel();
     }
   }
-  const int64_t attention = config.n_layers * 2 * head_width(config) * (config.max_seq_len + 1);
-  return 3 * (2 * matrix_elements + attention);
+  return {.matrices = 6 * matrix_elements, .attention = 6 * config.n_layers * head_width(config) * (context + 1)};
 }
-
-}  // namespace
 
 Ledger make_ledger(const Transformer& model) {
   const ModelConfig& config = model.config();
@@ -111,7 +108,7 @@ Ledger make_ledger(const Transformer& model) {
   }
   const int64_t d = config.d_model;
   ledger.classic_estimate = 12 * config.n_layers * d * d + config.vocab_size * d;
-  ledger.flops_per_token = training_flops(model);
+  ledger.flops_per_token = training_flops(model, config.max_seq_len).total();
   const int64_t ffn_matrices = get_part(ffn_kinds(), "model.ffn", config.ffn).matrices;
   ledger.crossover_context =
       static_cast<double>(2 * ffn_matrices * d * config.d_ff) / static_cast<double>(4 * head_width(config));

@@ -38,4 +38,15 @@ inline constexpr std::string_view ledger_denominator = "all parameters";
 
 Ledger make_ledger(const Transformer& model);
 
+/// Of one token, forward and backward, at a context of T positions; a multiply-add counts 2, and no work that is done
+/// twice counts twice. Matrices: 6 for each element that a token is multiplied with, the head included, tables that are
+/// only looked up not. Attention: causal, (T + 1) / 2 keys and as many values on average.
+struct TrainingFlops {
+  int64_t matrices = 0;
+  int64_t attention = 0;
+
+  int64_t total() const { return matrices + attention; }
+};
+TrainingFlops training_flops(const Transformer& model, int64_t context);
+
 }  // namespace minillm

@@ -2,7 +2,9 @@
 
 #include "core/build_info.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "core/parallel.h"
+#include "core/proc.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/loader.h"
@@ -11,31 +13,11 @@
 #include "train/run_folder.h"
 
 #include <cmath>
-#include <fstream>
 #include <string>
 
 namespace minillm {
 
 namespace {
-
-/// "model name" of the first processor, or "VmHWM": the value behind the colon of a /proc file's line.
-std::string proc_value(const char* path, std::string_view key) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    const size_t colon = line.find(':');
-    if (line.starts_with(key) && colon != std::string::npos) {
-      const size_t begin = line.find_first_not_of(" \t", colon + 1);
-      return begin == std::string::npos ? "" : line.substr(begin);
-    }
-  }
-  return "";
-}
-
-int64_t peak_memory_bytes() {
-  const std::string kilobytes = proc_value("/proc/self/status", "VmHWM");
-  return kilobytes.empty() ? 0 : std::stoll(kilobytes) * 1024;
-}
 
 std::string text_or_unknown(double value) {
   return std::isnan(value) ? "unknown" : fmt::format("{:.4f}", value);

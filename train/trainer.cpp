@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "core/phase.h"
 #include "optim/clip.h"
 #include "optim/finite.h"
 #include "optim/schedule.h"
@@ -37,6 +38,7 @@ StepResult Trainer::step() {
   const int64_t step = steps_done();
   const double lr = learning_rate(config_.optim, step, config_.train.steps);
   const double loss = forward_backward();
+  const InPhase part(Phase::optimizer);
   const double norm = gradient_norm(model_.parameters().gradients());
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
     fail_work(refused_update(model_.parameters(), step, loss, norm, lr, config_.optim.grad_clip));

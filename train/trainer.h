@@ -33,6 +33,9 @@ class Trainer {
   /// streams, the learning rate.
   int64_t steps_done() const { return optimizer_.steps(); }
 
+  /// The most that the tape and the gradients under way held.
+  size_t arena_bytes() const { return tape_.arena_bytes_reserved() + tape_.gradient_pool_bytes(); }
+
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
 

@@ -3,6 +3,7 @@
 #include "autograd/op_support.h"
 #include "core/kernels/gemm.h"
 #include "core/kernels/reduce.h"
+#include "core/phase.h"
 
 namespace minillm {
 
@@ -65,10 +66,12 @@ void LinearNode<T>::backward(Tape& tape) {
   const int64_t K = tape.value(x).shape[-1];
   const T* dy = grad.as<T>();
   if (const GradientTarget dx = tape.gradient_target(x)) {
+    const InPhase part(Phase::gemm_dx);
     const Operand<T> W = {tape.value(weight).as<T>(), K, false};
     product(tape, {dy, N, false}, W, {dx.tensor.as<T>(), K}, R, K, N, dx.fresh ? 0.0 : 1.0);
   }
   if (const GradientTarget dW = tape.gradient_target(weight)) {
+    const InPhase part(Phase::gemm_dw);
     const Operand<T> X = {tape.value(x).as<T>(), K, false};
     product(tape, {dy, N, true}, X, {dW.tensor.as<T>(), K}, N, K, R, dW.fresh ? 0.0 : 1.0);
   }

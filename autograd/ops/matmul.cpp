@@ -2,6 +2,7 @@
 
 #include "autograd/op_support.h"
 #include "core/kernels/gemm.h"
+#include "core/phase.h"
 
 namespace minillm {
 
@@ -84,6 +85,7 @@ void MatmulNode<T>::backward(Tape& tape) {
   const int64_t B_columns = B_value.shape[-1];
   const T* dC = grad.as<T>();
   if (const GradientTarget dA = tape.gradient_target(a)) {
+    const InPhase part(Phase::gemm_dx);
     const Operand<T> B = {B_value.as<T>(), B_columns, !transpose_b};
     products(tape, {dC, N, false}, B, {dA.tensor.as<T>(), K}, {count, M, K, N}, dA.fresh ? 0.0 : 1.0);
   }
@@ -91,6 +93,7 @@ void MatmulNode<T>::backward(Tape& tape) {
   if (!dB) {
     return;
   }
+  const InPhase part(Phase::gemm_dw);
   const double beta = dB.fresh ? 0.0 : 1.0;
   const Result<T> dB_sum = {dB.tensor.as<T>(), B_columns};
   if (transpose_b) {

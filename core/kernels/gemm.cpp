@@ -1,6 +1,7 @@
 #include "core/kernels/gemm.h"
 
 #include "core/error.h"
+#include "core/kernels/gemm_panels.h"
 #include "core/parallel.h"
 
 #include <algorithm>
@@ -71,6 +72,17 @@ void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_
 
 void gemm_batched(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta,
                   int64_t count, BatchStrides strides) {
+#ifndef MINILLM_NO_SIMD
+  if (const PanelKernel* kernel = widest_panels(); kernel != nullptr && K > 0) {
+    for (int64_t i = 0; i < count; ++i) {
+      gemm_panels(*kernel, A, B, C, M, N, K, beta);
+      A.data += strides.A;
+      B.data += strides.B;
+      C.data += strides.C;
+    }
+    return;
+  }
+#endif
   if (K == 0) {  // nothing to add, and oneDNN refuses rows of no elements
     for (int64_t i = 0; i < count; ++i) {
       gemm_reference(A, B, {C.data + i * strides.C, C.ld}, M, N, K, beta);

@@ -26,8 +26,9 @@ struct Result {
 template <class T>
 void gemm_reference(Operand<T> A, Operand<T> B, Result<T> C, int64_t M, int64_t N, int64_t K, double beta);
 
-/// Walks a grid of tiles made from (M, N) alone; each tile is computed by one thread over the whole of K, by oneDNN
-/// where it is built in, so the bits do not depend on the number of threads.
+/// In parallel, with bits that do not depend on the number of threads: by the register tiles of gemm_panels.h where the
+/// processor has AVX2 or AVX-512; else on a grid of tiles made from (M, N) alone, each computed by one thread over the
+/// whole of K, by oneDNN where it is built in.
 void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
 
 /// One product on the calling thread, for kernels that are parallel over something else (attention: over heads).

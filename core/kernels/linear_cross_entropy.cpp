@@ -4,6 +4,7 @@
 #include "core/kernels/rows.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
+#include "core/phase.h"
 
 #include <algorithm>
 #include <cmath>
@@ -76,16 +77,21 @@ double linear_cross_entropy_forward(const float* hidden, const float* weight, co
   for (int64_t first = 0; first < R; first += chunk) {
     const int64_t rows = std::min(chunk, R - first);
     const Operand<float> H = {hidden + first * d, d, false};
-    gemm(H, {weight, d, true}, {logits, ld}, rows, V, d, 0.0);
+    {
+      const InPhase part(Phase::gemm_forward);
+      gemm(H, {weight, d, true}, {logits, ld}, rows, V, d, 0.0);
+    }
     parallel_for(rows, rows_per_task, [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         row_loss[first + r] = loss_row(logits + r * ld, targets[first + r], V, unit, with_gradient);
       }
     });
     if (dhidden != nullptr) {
+      const InPhase part(Phase::gemm_dx);
       gemm({logits, ld, false}, {weight, d, false}, {dhidden + first * d, d}, rows, d, V, 0.0);
     }
     if (dweight != nullptr) {
+      const InPhase part(Phase::gemm_dw);
       gemm({logits, ld, true}, H, {dweight, d}, V, d, rows, first == 0 ? 0.0 : 1.0);
     }
   }

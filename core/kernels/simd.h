@@ -4,14 +4,18 @@
 #include <cstdint>
 #include <limits>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 // A function marked MINILLM_SIMD is compiled for AVX-512, AVX2 and the portable baseline; the loader picks one when the
 // program starts. Its loops are plain C++ that the compiler vectorises. With -ffp-contract=off and sums over a fixed
 // number of lanes all versions give the same bits. Mark leaf functions that hold loops, never one with an OpenMP pragma
 // (the outlined body would lose the attribute). x86-64-v4 is AVX-512 on any maker's processor; a processor's name
 // instead would choose that clone on that processor alone, and keep inline functions from being inlined into it.
 // Sanitizers and MINILLM_NATIVE builds compile one version.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__AVX2__) && defined(__OPTIMIZE__) && !defined(MINILLM_NO_SIMD)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MINILLM_SANITIZED) && \
+    !defined(__AVX2__) && defined(__OPTIMIZE__) && !defined(MINILLM_NO_SIMD)
 #define MINILLM_SIMD __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define MINILLM_SIMD
@@ -76,5 +80,68 @@ inline float largest_in_lanes(const float* x, int64_t count) {
   }
   return largest;
 }
+
+#if defined(__x86_64__)
+// Vectors of one instruction set, for loops that the compiler does not vectorise well enough. Every function that uses
+// them carries the attribute, and runs only where __builtin_cpu_supports says so.
+#define MINILLM_AVX2 __attribute__((target("avx2,fma")))
+#define MINILLM_AVX512 __attribute__((target("avx512f,avx2,fma")))
+
+struct Avx2 {
+  using Vector = __m256;
+  static constexpr int64_t lanes = 8;
+
+  MINILLM_AVX2 static inline Vector zero() { return _mm256_setzero_ps(); }
+  MINILLM_AVX2 static inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
+  MINILLM_AVX2 static inline void store(float* to, Vector v) { _mm256_storeu_ps(to, v); }
+  MINILLM_AVX2 static inline Vector broadcast(const float* from) { return _mm256_broadcast_ss(from); }
+  MINILLM_AVX2 static inline Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
+  MINILLM_AVX2 static inline Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
+
+  /// to[k * to_ld + w] = from[w * from_ld + k] for an 8 x 8 block.
+  MINILLM_AVX2 static inline void transpose8(const float* from, int64_t from_ld, float* to, int64_t to_ld) {
+    __m256 row[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      row[i] = _mm256_loadu_ps(from + i * from_ld);
+    }
+    __m256 pair[8];  // elements of rows i and i + 1, alternating
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+      pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
+      pair[i + 1] = _mm256_unpackhi_ps(row[i], row[i + 1]);
+    }
+    __m256 four[8];  // columns of four rows: column c in the lower half, c + 4 in the upper one
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) {
+      four[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
+      four[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xEE);
+      four[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+      four[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      _mm256_storeu_ps(to + i * to_ld, _mm256_permute2f128_ps(four[i], four[i + 4], 0x20));
+      _mm256_storeu_ps(to + (i + 4) * to_ld, _mm256_permute2f128_ps(four[i], four[i + 4], 0x31));
+    }
+  }
+};
+
+struct Avx512 {
+  using Vector = __m512;
+  static constexpr int64_t lanes = 16;
+
+  MINILLM_AVX512 static inline Vector zero() { return _mm512_setzero_ps(); }
+  MINILLM_AVX512 static inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
+  MINILLM_AVX512 static inline void store(float* to, Vector v) { _mm512_storeu_ps(to, v); }
+  MINILLM_AVX512 static inline Vector broadcast(const float* from) { return _mm512_set1_ps(*from); }
+  MINILLM_AVX512 static inline Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }
+  MINILLM_AVX512 static inline Vector fma(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
+
+  MINILLM_AVX512 static inline void transpose8(const float* from, int64_t from_ld, float* to, int64_t to_ld) {
+    Avx2::transpose8(from, from_ld, to, to_ld);
+  }
+};
+#endif
 
 }  // namespace minillm::kernels

@@ -1,9 +1,11 @@
 #include "core/kernels/gemm.h"
+#include "core/kernels/gemm_panels.h"
 #include "core/parallel.h"
 #include "core/rng.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -83,8 +85,15 @@ void check_product(const Problem& p, const Case& c, const std::vector<float>& go
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const auto& [M, N, K] : std::vector<std::array<int64_t, 3>>{
-           {1, 1, 1}, {1, 5, 3}, {7, 1, 9}, {3, 4, 0}, {64, 64, 64}, {128, 128, 16}, {129, 130, 65}, {300, 17, 33}}) {
+  for (const auto& [M, N, K] : std::vector<std::array<int64_t, 3>>{{1, 1, 1},
+                                                                   {1, 5, 3},
+                                                                   {7, 1, 9},
+                                                                   {3, 4, 0},
+                                                                   {64, 64, 64},
+                                                                   {128, 128, 16},
+                                                                   {129, 130, 65},
+                                                                   {300, 17, 33},
+                                                                   {31, 100, 600}}) {
     for (int flags = 0; flags < 4; ++flags) {
       all.push_back({M, N, K, (flags & 1) != 0, (flags & 2) != 0, flags == 1 || flags == 2 ? 3 : 0});
     }
@@ -115,6 +124,38 @@ TEST_CASE("gemm, fast and reference, gives the product for every shape, transpos
       gemm_reference(p.A, p.B, {reference.data(), p.c_ld}, c.M, c.N, c.K, beta);
       check_product(p, c, fast, beta);
       check_product(p, c, reference, beta);
+    }
+  }
+}
+
+TEST_CASE("every instruction set gives the bits that gemm_panels.h defines: a chain of fma for each chunk of K") {
+  std::vector<Case> shapes = cases();
+  shapes.push_back({150, 200, 300, true, true, 1});
+  for (const Case& c : shapes) {
+    const Problem p(c);
+    std::vector<float> expected = p.start;
+    for (int64_t m = 0; m < c.M; ++m) {
+      for (int64_t n = 0; n < c.N; ++n) {
+        float& sum = expected[static_cast<size_t>(m * p.c_ld + n)];
+        for (int64_t k = 0; k < c.K; k += panel_depth) {
+          float chunk = 0;
+          for (int64_t i = k; i < std::min(c.K, k + panel_depth); ++i) {
+            chunk = std::fma(static_cast<float>(at(p.A, m, i)), static_cast<float>(at(p.B, i, n)), chunk);
+          }
+          sum += chunk;
+        }
+      }
+    }
+    for (const PanelKernel* kernel : {avx2_panels(), avx512_panels()}) {
+      if (kernel != nullptr && c.K > 0) {
+        CAPTURE(kernel->name);
+        CAPTURE(c.M);
+        CAPTURE(c.N);
+        CAPTURE(c.K);
+        std::vector<float> got = p.start;
+        gemm_panels(*kernel, p.A, p.B, {got.data(), p.c_ld}, c.M, c.N, c.K, 1.0);
+        CHECK(got == expected);
+      }
     }
   }
 }

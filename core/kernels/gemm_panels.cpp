@@ -1,0 +1,116 @@
+#include "core/kernels/gemm_panels.h"
+
+#include "core/parallel.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace minillm::kernels {
+
+namespace {
+
+constexpr int64_t most_block_rows = 144;      // with panel_depth: 144 KiB of A, which the second-level cache holds
+constexpr int64_t most_block_columns = 4096;  // of B packed at a time: 4 MiB
+constexpr int64_t room_behind = 16;           // packing copies whole vectors
+
+/// Memory that grows when more is asked for and is kept: packing takes nothing from the heap in the steady state.
+class Workspace {
+ public:
+  float* take(int64_t count) {
+    if (count > size_) {
+      memory_.reset(static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(count) * sizeof(float))));
+      size_ = memory_ == nullptr ? 0 : count;
+      if (memory_ == nullptr) {
+        throw std::bad_alloc();
+      }
+    }
+    return memory_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(float* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<float, Free> memory_;
+  int64_t size_ = 0;
+};
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+/// How C is cut into blocks, one a task: whole register tiles each, and enough of them to keep the threads even.
+struct Grid {
+  int64_t row_tiles;
+  int64_t column_tiles;
+  int64_t down;
+  int64_t across;
+
+  int64_t blocks() const { return down * across; }
+  int64_t first_row_tile(int64_t block) const { return block / across * row_tiles / down; }
+  int64_t end_row_tile(int64_t block) const { return (block / across + 1) * row_tiles / down; }
+  int64_t first_column_tile(int64_t block) const { return block % across * column_tiles / across; }
+  int64_t end_column_tile(int64_t block) const { return (block % across + 1) * column_tiles / across; }
+};
+
+Grid make_grid(const PanelKernel& kernel, int64_t M, int64_t N) {
+  const int64_t threads = num_threads();
+  Grid grid = {};
+  grid.row_tiles = (M + kernel.rows - 1) / kernel.rows;
+  grid.column_tiles = (N + kernel.columns - 1) / kernel.columns;
+  grid.down = std::min(grid.row_tiles, round_up((M + most_block_rows - 1) / most_block_rows, threads));
+  const int64_t wanted = 4 * threads;
+  grid.across = std::clamp<int64_t>((wanted + grid.down - 1) / grid.down, 1, grid.column_tiles);
+  return grid;
+}
+
+}  // namespace
+
+const PanelKernel* widest_panels() {
+  static const PanelKernel* const widest = avx512_panels() != nullptr ? avx512_panels() : avx2_panels();
+  return widest;
+}
+
+void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,
+                 int64_t K, double beta) {
+  static Workspace packed_columns;  // one product at a time is under way
+  const int64_t width = std::min(round_up(N, kernel.columns), round_up(most_block_columns, kernel.columns));
+  float* columns = packed_columns.take(width * std::min(K, panel_depth) + room_behind);
+  for (int64_t n = 0; n < N; n += width) {
+    const int64_t N_part = std::min(width, N - n);
+    const Grid grid = make_grid(kernel, M, N_part);
+    for (int64_t k = 0; k < K; k += panel_depth) {
+      const int64_t depth = std::min(panel_depth, K - k);
+      parallel_for(N_part, kernel.columns, [&](int64_t begin, int64_t end) {
+        kernel.pack_columns(B, n + begin, end - begin, k, depth, columns + begin * depth);
+      });
+      parallel_for(grid.blocks(), 1, [&](int64_t block, int64_t) {
+        const int64_t m = grid.first_row_tile(block) * kernel.rows;
+        const int64_t first = grid.first_column_tile(block) * kernel.columns;
+        PanelBlock part = {};
+        part.rows = std::min(M, grid.end_row_tile(block) * kernel.rows) - m;
+        part.columns = std::min(N_part, grid.end_column_tile(block) * kernel.columns) - first;
+        part.depth = depth;
+        part.add = k > 0 || beta != 0;
+        part.b = columns + first * depth;
+        part.c = C.data + m * C.ld + n + first;
+        part.c_ld = C.ld;
+        if (A.transposed) {
+          thread_local Workspace packed_rows;
+          float* rows = packed_rows.take(round_up(part.rows, kernel.rows) * depth + room_behind);
+          kernel.pack_rows(A, m, part.rows, k, depth, rows);
+          part.a = rows;
+          part.a_ld = 0;
+        } else {
+          part.a = A.data + m * A.ld + k;
+          part.a_ld = A.ld;
+        }
+        kernel.multiply(part);
+      });
+    }
+  }
+}
+
+}  // namespace minillm::kernels

@@ -1,0 +1,59 @@
+#pragma once
+// Matrix products by register tiles, for processors with AVX2 or AVX-512.
+//
+// B is packed into panels of `columns` columns, depth after depth, which one register tile of `rows` x `columns` reads
+// front to back; A is read where it lies, or packed likewise when it is stored transposed. Every element of C is
+//
+//   C = beta * C + chunk(0) + chunk(1) + ...      chunk: one chain of fused multiply-adds over 256 steps of K
+//
+// added in this order whatever the tiles and the threads are, so the blocking is free and both instruction sets give
+// the same bits (Goto and van de Geijn 2008, "Anatomy of High-Performance Matrix Multiplication", is the scheme).
+
+#include "core/kernels/gemm.h"
+
+#include <cstdint>
+
+namespace minillm::kernels {
+
+/// Steps of K in a chunk: a panel of B stays in the first-level cache, a block of A in the second.
+inline constexpr int64_t panel_depth = 256;
+
+/// What a block of C is made from: rows of A against packed columns of B, over one chunk of K.
+struct PanelBlock {
+  const float* a;   ///< element (0, 0) of the block of A, or its packed panels
+  int64_t a_ld;     ///< between rows of A; 0: packed
+  const float* b;   ///< packed panels
+  float* c;         ///< element (0, 0) of the block
+  int64_t c_ld;     ///< between rows of C
+  int64_t rows;     ///< of the block
+  int64_t columns;  ///< of the block
+  int64_t depth;    ///< at most panel_depth
+  bool add;         ///< to C; else it is overwritten
+};
+
+/// The loops for one instruction set.
+struct PanelKernel {
+  int64_t rows;     ///< of a register tile
+  int64_t columns;  ///< of a register tile: vectors of B
+  const char* name;
+
+  /// Packs rows [m, m + rows) of op(A), A transposed, of steps [k, k + depth): panels of `rows`, the last one filled up
+  /// with zeros. `to`: aligned to 64 bytes.
+  void (*pack_rows)(const Operand<float>& A, int64_t m, int64_t rows, int64_t k, int64_t depth, float* to);
+  /// The same for columns [n, n + columns) of op(B).
+  void (*pack_columns)(const Operand<float>& B, int64_t n, int64_t columns, int64_t k, int64_t depth, float* to);
+  void (*multiply)(const PanelBlock& block);
+};
+
+/// Null where the compiler or the processor does not know the instruction set.
+const PanelKernel* avx2_panels();
+const PanelKernel* avx512_panels();
+
+/// The widest of them; null: neither. Always the same on one machine.
+const PanelKernel* widest_panels();
+
+/// C = beta * C + op(A) op(B) with `kernel`'s tiles, in parallel. K >= 1.
+void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,
+                 int64_t K, double beta);
+
+}  // namespace minillm::kernels
