@@ -1,10 +1,9 @@
 #include "core/arena.h"
 
-#include <sys/mman.h>
+#include "core/memory.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 
 namespace minillm {
 
@@ -52,12 +51,7 @@ void Arena::clear() {
 
 void Arena::add_block(size_t bytes) {
   const size_t size = round_up(bytes, huge_page);
-  char* memory = static_cast<char*>(std::aligned_alloc(huge_page, size));
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  // A hint only: a page of 2 MiB spares 512 of 4 KiB, each with a page fault and a TLB entry of its own.
-  madvise(memory, size, MADV_HUGEPAGE);
+  char* memory = static_cast<char*>(allocate_aligned(size));
   blocks_.push_back({std::unique_ptr<char, Free>(memory), size, 0});
   reserved_ += size;
   next_block_bytes_ = size * 2;

@@ -2,8 +2,12 @@
 
 #include "core/proc.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <new>
 #include <string>
 
 namespace minillm {
@@ -16,6 +20,22 @@ int64_t bytes_of_status(const char* key) {
 }
 
 }  // namespace
+
+void* allocate_aligned(size_t bytes) {
+  constexpr size_t line = 64;
+  constexpr size_t huge_page = size_t{2} << 20;
+  const bool is_large = bytes >= huge_page;
+  const size_t alignment = is_large ? huge_page : line;
+  const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  if (is_large) {
+    madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: where it is refused, small pages do
+  }
+  return memory;
+}
 
 double physical_memory() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));

@@ -1,9 +1,15 @@
 #pragma once
 // Memory of the machine and of this process.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace minillm {
+
+/// Uninitialised memory on a 64-byte boundary, for std::free. From 2 MiB on it begins on a huge page and asks for more
+/// of them: a page of 4 KiB ends what the processor fetches ahead, and costs a fault and an entry of the TLB. Never
+/// null.
+void* allocate_aligned(size_t bytes);
 
 /// Bytes of the machine's memory, whoever uses them now: what does not fit is refused before it is taken.
 double physical_memory();

@@ -1,8 +1,9 @@
 #include "core/tensor.h"
 
+#include "core/memory.h"
+
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace minillm {
@@ -45,15 +46,9 @@ Tensor Tensor::rows(int64_t first, int64_t count) const {
 
 namespace {
 
-constexpr size_t alignment = 64;
-
 void* allocate_zeroed(size_t bytes) {
-  const size_t rounded = (bytes + alignment) / alignment * alignment;  // never 0: an empty tensor has an address too
-  void* data = std::aligned_alloc(alignment, rounded);
-  if (data == nullptr) {
-    throw std::bad_alloc();
-  }
-  std::memset(data, 0, rounded);
+  void* data = allocate_aligned(bytes);
+  std::memset(data, 0, bytes);
   return data;
 }
 

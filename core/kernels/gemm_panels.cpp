@@ -1,11 +1,11 @@
 #include "core/kernels/gemm_panels.h"
 
+#include "core/memory.h"
 #include "core/parallel.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <new>
 
 namespace minillm::kernels {
 
@@ -20,11 +20,8 @@ class Workspace {
  public:
   float* take(int64_t count) {
     if (count > size_) {
-      memory_.reset(static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(count) * sizeof(float))));
-      size_ = memory_ == nullptr ? 0 : count;
-      if (memory_ == nullptr) {
-        throw std::bad_alloc();
-      }
+      memory_.reset(static_cast<float*>(allocate_aligned(static_cast<size_t>(count) * sizeof(float))));
+      size_ = count;
     }
     return memory_.get();
   }
