@@ -90,10 +90,10 @@ void FirstFailure::rethrow() const {
 }
 
 void flush_denormals() {
+  // Here first: LLVM's runtime gives every thread of a region the control word of the one that opens it.
+  flush_denormals_here();
 #ifdef _OPENMP
 #pragma omp parallel
-  flush_denormals_here();
-#else
   flush_denormals_here();
 #endif
 }

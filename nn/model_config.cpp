@@ -75,7 +75,8 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
           .what = "is not a probability below 1",
           .found = fmt::format("{}", config.dropout),
           .expected = "0 <= dropout < 1"});
-  constexpr double smallest = std::numeric_limits<float>::min();  // less is flushed to 0 where values are floats
+  constexpr double smallest =
+      static_cast<double>(std::numeric_limits<float>::min());  // less is flushed to 0 where values are floats
   expect(problems, config.norm_eps >= smallest && std::isfinite(config.norm_eps),
          {.where = "model.norm_eps",
           .what = "is not positive, or so small that a float flushes it to 0",

@@ -42,7 +42,8 @@ std::vector<Problem> problems_of(const OptimConfig& config, int64_t steps) {
   checker.range("beta1", config.beta1, 0, 1, "a number in [0, 1)", true);
   checker.range("beta2", config.beta2, 0, 1, "a number in [0, 1)", true);
   checker.range("grad_clip", config.grad_clip, 0, infinity, "a finite number >= 0; 0 switches clipping off", true);
-  constexpr double smallest = std::numeric_limits<float>::min();  // less is flushed to 0 where weights are floats
+  constexpr double smallest =
+      static_cast<double>(std::numeric_limits<float>::min());  // less is flushed to 0 where weights are floats
   if (!(config.eps >= smallest && config.eps < infinity)) {
     checker.add("eps", fmt::format("{}", config.eps), fmt::format("a finite number >= {:.3g}", smallest));
   }

@@ -63,6 +63,12 @@ void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64
 
 void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K,
                      double beta) {
+#ifndef MINILLM_NO_SIMD
+  if (const PanelKernel* kernel = widest_panels(); kernel != nullptr && K > 0) {
+    gemm_panels_one_thread(*kernel, A, B, C, M, N, K, beta);
+    return;
+  }
+#endif
   sgemm(A, B, C, M, N, K, beta);
 }
 

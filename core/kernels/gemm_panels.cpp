@@ -63,6 +63,20 @@ Grid make_grid(const PanelKernel& kernel, int64_t M, int64_t N) {
   return grid;
 }
 
+/// Rows [m, m + block.rows) of op(A): where they lie, or packed into memory of the calling thread.
+void place_rows(const PanelKernel& kernel, const Operand<float>& A, int64_t m, int64_t k, PanelBlock& block) {
+  if (!A.transposed) {
+    block.a = A.data + m * A.ld + k;
+    block.a_ld = A.ld;
+    return;
+  }
+  thread_local Workspace packed_rows;
+  float* rows = packed_rows.take(round_up(block.rows, kernel.rows) * block.depth + room_behind);
+  kernel.pack_rows(A, m, block.rows, k, block.depth, rows);
+  block.a = rows;
+  block.a_ld = 0;
+}
+
 }  // namespace
 
 const PanelKernel* widest_panels() {
@@ -94,19 +108,29 @@ void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, 
         part.b = columns + first * depth;
         part.c = C.data + m * C.ld + n + first;
         part.c_ld = C.ld;
-        if (A.transposed) {
-          thread_local Workspace packed_rows;
-          float* rows = packed_rows.take(round_up(part.rows, kernel.rows) * depth + room_behind);
-          kernel.pack_rows(A, m, part.rows, k, depth, rows);
-          part.a = rows;
-          part.a_ld = 0;
-        } else {
-          part.a = A.data + m * A.ld + k;
-          part.a_ld = A.ld;
-        }
+        place_rows(kernel, A, m, k, part);
         kernel.multiply(part);
       });
     }
+  }
+}
+
+void gemm_panels_one_thread(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
+                            int64_t N, int64_t K, double beta) {
+  thread_local Workspace packed_columns;
+  float* columns = packed_columns.take(round_up(N, kernel.columns) * std::min(K, panel_depth) + room_behind);
+  for (int64_t k = 0; k < K; k += panel_depth) {
+    PanelBlock whole = {};
+    whole.rows = M;
+    whole.columns = N;
+    whole.depth = std::min(panel_depth, K - k);
+    whole.add = k > 0 || beta != 0;
+    whole.b = columns;
+    whole.c = C.data;
+    whole.c_ld = C.ld;
+    kernel.pack_columns(B, 0, N, k, whole.depth, columns);
+    place_rows(kernel, A, 0, k, whole);
+    kernel.multiply(whole);
   }
 }
 

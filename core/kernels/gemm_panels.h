@@ -56,4 +56,8 @@ const PanelKernel* widest_panels();
 void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,
                  int64_t K, double beta);
 
+/// The same on the calling thread alone, with memory of its own for the packed operands.
+void gemm_panels_one_thread(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
+                            int64_t N, int64_t K, double beta);
+
 }  // namespace minillm::kernels

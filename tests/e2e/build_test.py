@@ -22,20 +22,20 @@ class Build(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("ldd"), "ldd is not there")
     def test_one_openmp_runtime(self):
-        libraries = subprocess.run(["ldd", support.PROGRAM], capture_output=True, text=True, check=True).stdout
-        runtimes = [name for name in ("libgomp", "libomp", "libiomp5") if name + ".so" in libraries]
+        runtimes = [name for name in ("libgomp", "libomp", "libiomp5") if name + ".so" in support.libraries()]
         self.assertLessEqual(len(runtimes), 1)
 
     def test_a_second_openmp_runtime_is_refused(self):
-        others = glob.glob("/usr/lib/*/libomp.so.5") + glob.glob("/usr/lib/llvm-*/lib/libomp.so.5")
-        libraries = subprocess.run(["ldd", support.PROGRAM], capture_output=True, text=True, check=True).stdout
+        libraries = support.libraries()
+        others = [] if "libomp" in libraries else glob.glob("/usr/lib/*/libomp.so.5")
+        others += [] if "libgomp" in libraries else glob.glob("/usr/lib/*/libgomp.so.1")
         if not others or "libasan" in libraries:
             self.skipTest("no other OpenMP runtime is installed, or the sanitizer must be loaded first")
         done = subprocess.run([support.PROGRAM, "--version"], env={**os.environ, "LD_PRELOAD": others[0]},
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("two OpenMP runtimes", done.stderr)
-        self.assertIn("libomp.so.5", done.stderr)
+        self.assertIn(os.path.basename(others[0]), done.stderr)
 
 
 if __name__ == "__main__":

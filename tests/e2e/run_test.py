@@ -284,6 +284,8 @@ class Failures(support.Case):
         self.assert_same_run("run", expected)
 
     def test_no_room_for_anything(self):
+        if "libomp" in support.libraries():
+            self.skipTest("LLVM's OpenMP makes a file in memory at its start, and dies when that may not grow")
         message = self.refused("train", self.config(), "--out", "run", status=1, **support.limit_file_size(100))
         self.assertIn("run/config.toml", message)
         self.assert_clean("run")

@@ -45,6 +45,13 @@ def last_lines(text, count=12):
     return "\n".join(text.splitlines()[-count:])
 
 
+def libraries():
+    """The program's shared libraries, as ldd lists them; "" where there is no ldd."""
+    if shutil.which("ldd") is None:
+        return ""
+    return subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True).stdout
+
+
 def new_folder():
     # Memory is where a hundred saves cost nothing; a disk works as well.
     parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -140,8 +140,9 @@ TEST_CASE("every tensor of the model is filled once, from its place in the file,
     const std::map<std::string, Tensor> weights = weights_of(*model);
     CHECK(weights.size() == first_values.size());
     CHECK(foreign.weights.tensors().size() == first_values.size());
-    for (const auto& [name, first] : first_values) {
-      CAPTURE(name);
+    for (const auto& value : first_values) {
+      const auto& [name, first] = value;
+      CAPTURE(value.first);
       REQUIRE(weights.count(name) == 1);
       const Tensor& tensor = weights.at(name);
       for (int64_t i = 0; i < tensor.numel(); ++i) {

@@ -60,7 +60,7 @@ TEST_CASE("no combination of warm-up and length leaves [0, peak]") {
       config.warmup_steps = warmup;
       for (int64_t step = 0; step <= steps + 2; ++step) {
         CAPTURE(schedule);
-        CAPTURE(warmup);
+        CAPTURE(config.warmup_steps);
         CAPTURE(step);
         const double lr = learning_rate(config, step, steps);
         REQUIRE(std::isfinite(lr));
