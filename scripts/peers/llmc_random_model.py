@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""Writes what llm.c's CPU program needs to run offline: gpt2_124M.bin with random weights, and token files.
+
+    llmc_random_model.py FOLDER [LAYERS HEADS CHANNELS VOCABULARY POSITIONS]      GPT-2 124M without the numbers
+
+Matrices get random values of a magnitude from 1/64 to 1/32, like normal(0, 0.02) for what a step costs; norms start
+at 1 and biases at 0.
+"""
+import array
+import os
+import pathlib
+import struct
+import sys
+
+MODEL_MAGIC, TOKENS_MAGIC = 20240326, 20240520
+CHUNK = 1 << 20
+
+
+def random_floats(count):
+    """float32 with random sign and mantissa; the exponent is that of 1/64. Bits of a whole chunk are set at once."""
+    sign_and_mantissa = int.from_bytes(struct.pack('<I', 0x807fffff) * count, 'little')
+    exponent = int.from_bytes(struct.pack('<I', 0x3c800000) * count, 'little')
+    bits = int.from_bytes(os.urandom(4 * count), 'little') & sign_and_mantissa | exponent
+    return bits.to_bytes(4 * count, 'little')
+
+
+def write_header(file, *numbers):
+    file.write(struct.pack('<256i', *numbers, *[0] * (256 - len(numbers))))
+
+
+def write_model(path, layers, heads, channels, vocabulary, positions):
+    padded = (vocabulary + 127) // 128 * 128
+    matrix, norm, bias = random_floats, lambda n: struct.pack('<f', 1) * n, lambda n: bytes(4 * n)
+    L, C = layers, channels
+    tensors = [(matrix, padded * C), (matrix, positions * C), (norm, L * C), (bias, L * C), (matrix, L * 3 * C * C),
+               (bias, L * 3 * C), (matrix, L * C * C), (bias, L * C), (norm, L * C), (bias, L * C),
+               (matrix, L * 4 * C * C), (bias, L * 4 * C), (matrix, L * 4 * C * C), (bias, L * C), (norm, C), (bias, C)]
+    with open(path, 'wb') as file:
+        write_header(file, MODEL_MAGIC, 3, positions, vocabulary, layers, heads, channels, padded)
+        for values, count in tensors:
+            for first in range(0, count, CHUNK):
+                file.write(values(min(CHUNK, count - first)))
+
+
+def write_tokens(path, count, vocabulary):
+    ids = array.array('H', os.urandom(2 * count))
+    with open(path, 'wb') as file:
+        write_header(file, TOKENS_MAGIC, 1, count)
+        file.write(array.array('H', (token % vocabulary for token in ids)).tobytes())
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    layers, heads, channels, vocabulary, positions = map(int, sys.argv[2:7] or (12, 12, 768, 50257, 1024))
+    data = folder / 'dev/data/tinyshakespeare'
+    data.mkdir(parents=True, exist_ok=True)
+    write_model(folder / 'gpt2_124M.bin', layers, heads, channels, vocabulary, positions)
+    write_tokens(data / 'tiny_shakespeare_train.bin', 300000, vocabulary)
+    write_tokens(data / 'tiny_shakespeare_val.bin', 32768, vocabulary)
+
+
+if __name__ == '__main__':
+    main()
