@@ -18,29 +18,42 @@ constexpr int repetitions = 7;
 constexpr int chains = 12;  // two units of four cycles' latency need eight; AVX2 has registers for fourteen
 constexpr int64_t rounds = 4'000'000;
 
-// The sums are kept alive by what follows the loop, and start from a value that the compiler does not know.
-#define MINILLM_FMA_CHAINS(Isa, n, start)           \
-  const Isa::Vector factor = Isa::broadcast(start); \
-  Isa::Vector sum[chains];                          \
-  for (Isa::Vector & s : sum) {                     \
-    s = factor;                                     \
-  }                                                 \
-  for (int64_t i = 0; i < n; ++i) {                 \
-    for (Isa::Vector & s : sum) {                   \
-      s = Isa::fma(s, factor, factor);              \
-    }                                               \
-  }                                                 \
-  for (int c = 1; c < chains; ++c) {                \
-    sum[0] = Isa::add(sum[0], sum[c]);              \
-  }                                                 \
-  return sum[0][0]
-
+// The sums are kept alive by what is returned, and start from a value that the compiler does not know. Twice, because a
+// template cannot carry the attribute of its argument.
 MINILLM_AVX512 float fma_chains_avx512(int64_t n, const float* start) {
-  MINILLM_FMA_CHAINS(kernels::Avx512, n, start);
+  using Isa = kernels::Avx512;
+  const Isa::Vector factor = Isa::broadcast(start);
+  Isa::Vector sum[chains];
+  for (Isa::Vector& s : sum) {
+    s = factor;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (Isa::Vector& s : sum) {
+      s = Isa::fma(s, factor, factor);
+    }
+  }
+  for (int c = 1; c < chains; ++c) {
+    sum[0] = Isa::add(sum[0], sum[c]);
+  }
+  return sum[0][0];
 }
 
 MINILLM_AVX2 float fma_chains_avx2(int64_t n, const float* start) {
-  MINILLM_FMA_CHAINS(kernels::Avx2, n, start);
+  using Isa = kernels::Avx2;
+  const Isa::Vector factor = Isa::broadcast(start);
+  Isa::Vector sum[chains];
+  for (Isa::Vector& s : sum) {
+    s = factor;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (Isa::Vector& s : sum) {
+      s = Isa::fma(s, factor, factor);
+    }
+  }
+  for (int c = 1; c < chains; ++c) {
+    sum[0] = Isa::add(sum[0], sum[c]);
+  }
+  return sum[0][0];
 }
 
 struct Version {

@@ -15,11 +15,10 @@ struct OwnedFolder {
 };
 
 /// Makes the folder with its checkpoints/ inside and locks it. An existing run is never overwritten: an input Error
-/// that names
-/// --resume, --out and --force, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken). A
-/// folder that is empty, or holds only what a start killed before it wrote its config leaves, is free. `may_resume`:
-/// whether the command that asks has a --resume to name.
-OwnedFolder create_run_folder(const std::string& folder, bool force, bool may_resume = true);
+/// that names --resume, --out and --force, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when
+/// taken). A folder that is empty, or holds only what a start killed before it wrote its config leaves, is free.
+/// `may_resume`: whether the command that asks has a --resume to name.
+OwnedFolder create_run_folder(const std::string& given, bool force, bool may_resume = true);
 
 /// Keeps other processes from training in the folder, until the descriptor is closed or the process is gone, however it
 /// ends. Throws an input Error when one does already.
