@@ -7,6 +7,7 @@
 #include "optim/finite.h"
 #include "train/banner.h"
 #include "train/evaluate.h"
+#include "train/memory_estimate.h"
 #include "train/run_folder.h"
 #include "train/summary.h"
 
@@ -26,7 +27,7 @@ void check_fits_memory(const Transformer& model, const Config& config) {
   const bool rotates = config.model.position == "rope";
   const double table =
       rotates ? static_cast<double>(config.model.max_seq_len) * static_cast<double>(config.model.head_dim) : 0;
-  const double state = (4.0 * static_cast<double>(model.parameters().count()) + table) * value_bytes;
+  const double state = estimate_memory(model, config).state + table * value_bytes;
   const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
   const double activations = tokens * static_cast<double>(config.model.d_model * config.model.n_layers) * value_bytes;
   const double memory = physical_memory();

@@ -63,12 +63,10 @@ void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64
 
 void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K,
                      double beta) {
-#ifndef MINILLM_NO_SIMD
   if (const PanelKernel* kernel = widest_panels(); kernel != nullptr && K > 0) {
     gemm_panels_one_thread(*kernel, A, B, C, M, N, K, beta);
     return;
   }
-#endif
   sgemm(A, B, C, M, N, K, beta);
 }
 
@@ -78,7 +76,6 @@ void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_
 
 void gemm_batched(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta,
                   int64_t count, BatchStrides strides) {
-#ifndef MINILLM_NO_SIMD
   if (const PanelKernel* kernel = widest_panels(); kernel != nullptr && K > 0) {
     for (int64_t i = 0; i < count; ++i) {
       gemm_panels(*kernel, A, B, C, M, N, K, beta);
@@ -88,7 +85,6 @@ void gemm_batched(Operand<float> A, Operand<float> B, Result<float> C, int64_t M
     }
     return;
   }
-#endif
   if (K == 0) {  // nothing to add, and oneDNN refuses rows of no elements
     for (int64_t i = 0; i < count; ++i) {
       gemm_reference(A, B, {C.data + i * strides.C, C.ld}, M, N, K, beta);

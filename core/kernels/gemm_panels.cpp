@@ -80,8 +80,12 @@ void place_rows(const PanelKernel& kernel, const Operand<float>& A, int64_t m, i
 }  // namespace
 
 const PanelKernel* widest_panels() {
+#ifdef MINILLM_NO_SIMD
+  return nullptr;
+#else
   static const PanelKernel* const widest = avx512_panels() != nullptr ? avx512_panels() : avx2_panels();
   return widest;
+#endif
 }
 
 void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,

@@ -49,7 +49,7 @@ struct PanelKernel {
 const PanelKernel* avx2_panels();
 const PanelKernel* avx512_panels();
 
-/// The widest of them; null: neither. Always the same on one machine.
+/// The widest of them; null: neither, or a build without SIMD. Always the same on one machine.
 const PanelKernel* widest_panels();
 
 /// C = beta * C + op(A) op(B) with `kernel`'s tiles, in parallel. K >= 1.
