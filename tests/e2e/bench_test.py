@@ -37,7 +37,7 @@ class Bench(cli_support.InputCase):
         check = json.loads(self.run_program("check", "a.toml", "--json").stdout)
         self.assertEqual(result["parameters"], check["parameters"])
         self.assertAlmostEqual(result["loss"], 5.7, delta=0.2)  # ln 300
-        self.assertIn(result["heap_allocations_per_step"], (0, 1, 2, None))
+        self.assertIn(result["heap_allocations_per_step"], (0, None))
         if result["fma_peak_gflops"] is None:
             self.assertIsNone(result["mfu"])
         else:
