@@ -160,14 +160,26 @@ bool is_disk_full(int error_number) {
   return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
 }
 
+void describe_room(const DiskRoom& room, int error_number, const std::string& needed, Problem& problem) {
+  if (error_number == ENOSPC && !room.has_inodes) {
+    problem.found =
+        fmt::format("no inodes free: the file system holds as many files as it can, with {} bytes free", room.bytes);
+    problem.expected = "an inode for the file";
+    return;
+  }
+  problem.found = fmt::format("{} bytes free", room.bytes);
+  problem.expected = needed;
+}
+
 void fail_disk(const std::string& path, int error_number, const std::string& needed) {
   Problem problem = {.where = path, .what = "cannot be written: " + system_error_text(error_number)};
   if (is_disk_full(error_number)) {
     struct statvfs disk = {};
     if (::statvfs(folder_of(path).c_str(), &disk) == 0) {
-      problem.found = fmt::format("{} bytes free", uint64_t{disk.f_bavail} * disk.f_frsize);
+      const bool has_inodes = disk.f_files == 0 || disk.f_favail > 0;  // file systems without a limit say 0 of 0
+      const uint64_t bytes = uint64_t{disk.f_bavail} * disk.f_frsize;
+      describe_room({.bytes = bytes, .has_inodes = has_inodes}, error_number, needed, problem);
     }
-    problem.expected = needed;
     problem.hint = "make room or choose another folder; nothing was left behind and an older file is unchanged";
   }
   fail_work(problem);

@@ -1,7 +1,10 @@
 #pragma once
 // A file that appears whole or not at all: written beside its name, flushed to the disk, then renamed.
 
+#include "core/error.h"
+
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -56,6 +59,15 @@ int put_in_place(const std::string& temporary, const std::string& path);
 
 /// Whether an error number says that there is no room: a full disk, a quota, a limit on the size of files.
 bool is_disk_full(int error_number);
+
+/// What a file system has left for us.
+struct DiskRoom {
+  uint64_t bytes = 0;
+  bool has_inodes = true;
+};
+
+/// Fills in `found` and `expected` of a problem with a write that found no room.
+void describe_room(const DiskRoom& room, int error_number, const std::string& needed, Problem& problem);
 
 /// Throws the work Error about a file that the disk did not take; where it is full, with what is free and with `needed`
 /// ("more than 4096 bytes"). Remove the temporary first: `free` is then what the next attempt would find.

@@ -14,6 +14,19 @@ using namespace minillm;
 using namespace minillm::test;
 namespace fs = std::filesystem;
 
+TEST_CASE("a disk without room says what it has none of") {
+  const auto message = [](const DiskRoom& room, int error_number) {
+    Problem problem = {.where = "d.h5", .what = "full"};
+    describe_room(room, error_number, "9 bytes", problem);
+    return describe(problem);
+  };
+  CHECK(message({.bytes = 7}, ENOSPC) == "d.h5: full; found 7 bytes free; expected 9 bytes");
+  CHECK(message({.bytes = 7000, .has_inodes = false}, ENOSPC) ==
+        "d.h5: full; found no inodes free: the file system holds as many files as it can, with 7000 bytes free; "
+        "expected an inode for the file");
+  CHECK(message({.bytes = 7, .has_inodes = false}, EFBIG) == "d.h5: full; found 7 bytes free; expected 9 bytes");
+}
+
 TEST_CASE("a file appears at its commit, whole") {
   const TemporaryFolder folder;
   const fs::path path = folder / "模型 a.bin";
