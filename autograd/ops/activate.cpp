@@ -49,11 +49,24 @@ void ActivateNode<T>::backward(Tape& tape) {
   kernels::activate_backward_reference(dy, x_values, tape.gradient(x).as<T>(), value.numel(), kind);
 }
 
+/// 1 where x > 0, else 0: a constant, so nothing flows back through it.
+template <class T>
+Var is_positive(Var x) {
+  Tape& tape = x.tape();
+  const Tensor mask = tape.allocate(x.shape(), x.dtype());
+  const T* values = x.value().as<T>();
+  T* ones = mask.as<T>();
+  for (int64_t i = 0; i < mask.numel(); ++i) {
+    ones[i] = values[i] > T{0} ? T{1} : T{0};
+  }
+  return tape.constant(mask);
+}
+
 Var activate_composed(Var x, Activation kind) {
   switch (kind) {
     case Activation::relu:
-      // maximum splits the gradient where both are equal: exactly at 0 this slope is 1/2, the fused one's 0.
-      return maximum(x, x.tape().scalar(0, x.dtype()));
+      // Not maximum(x, 0), which splits the gradient where both are equal: the slope at 0 is 0, as in PyTorch.
+      return mul(x, x.dtype() == DType::float64 ? is_positive<double>(x) : is_positive<float>(x));
     case Activation::silu: return mul(x, sigmoid(x));
     case Activation::gelu: {
       Var cdf = scale(add_scalar(erf(scale(x, 1 / std::numbers::sqrt2)), 1), 0.5);

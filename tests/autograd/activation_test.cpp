@@ -56,6 +56,27 @@ std::vector<double> on_grid(Activation kind) {
 
 }  // namespace
 
+TEST_CASE("relu's slope at exactly 0 is 0, fused and composed, as in PyTorch") {
+  for (const Ops ops : {Ops::fused, Ops::composed}) {
+    for (const Kernels kernels : {Kernels::fast, Kernels::reference}) {
+      for (const DType dtype : {DType::float32, DType::float64}) {
+        CAPTURE(to_string(dtype));
+        Tape tape({.kernels = kernels, .ops = ops});
+        const Buffer x({6}, dtype);
+        const double values[] = {0.0, -0.0, 2.0, -3.0, 1e-30, -1e-30};
+        copy_values({const_cast<double*>(values), {6}, DType::float64}, x.tensor());
+        const Var leaf = tape.variable(x.tensor());
+        const Var y = activate(leaf, Activation::relu);
+        tape.backward(sum_all(y));
+        for (int64_t i = 0; i < 6; ++i) {
+          CHECK(y.value().at(i) == std::max(x.tensor().at(i), 0.0));
+          CHECK(leaf.grad().at(i) == (values[i] > 0 ? 1 : 0));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("activations have their published values") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     const double tolerance = dtype == DType::float32 ? 1e-6 : 1e-7;
