@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <set>
 
 namespace minillm::cli {
 
@@ -67,8 +68,10 @@ void check_not_empty(const CommandSpec& spec, const OptionSpec& option, const st
   }
 }
 
-/// Finds what cxxopts would let pass: the nearest name for an unknown option, an option in place of a value.
+/// Finds what cxxopts would let pass: the nearest name for an unknown option, an option in place of a value, one given
+/// twice.
 void check_options(const CommandSpec& spec, const std::vector<std::string>& typed) {
+  std::set<std::string> seen;
   for (size_t i = 0; i < typed.size() && typed[i] != "--"; ++i) {
     const std::string& word = typed[i];
     if (word.size() < 2 || word[0] != '-') {
@@ -79,6 +82,9 @@ void check_options(const CommandSpec& spec, const std::vector<std::string>& type
       fail_unknown(spec, word);
     }
     const std::string name = "--" + option->name;
+    if (!seen.insert(option->name).second) {
+      fail_input({.where = where_of(spec), .what = name + " is given twice", .hint = "leave one out"});
+    }
     const bool has_value = word.find('=') != std::string::npos;
     if (option->argument.empty() && has_value) {
       fail_input({.where = where_of(spec), .what = name + " is a switch and takes no value", .found = printable(word)});

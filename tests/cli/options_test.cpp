@@ -67,7 +67,6 @@ TEST_CASE("values are taken as they stand: commas, line ends, dashes, nothing, 1
   }
   CHECK(parse_arguments(spec(), {"a.toml", "--out="}).given("out"));
   CHECK(parse_arguments(spec(), {"a.toml", "--out=--json"}).text("out") == "--json");
-  CHECK(parse_arguments(spec(), {"a.toml", "--seed", "1", "--seed", "2"}).integer("seed", 0) == 2);
   CHECK(parse_arguments(spec(), {"a,b.toml"}).words() == Words{"a,b.toml"});
   CHECK(parse_arguments(spec(), {long_text}).words() == Words{long_text});
   CHECK(parse_arguments(spec(), {"-"}).words() == Words{"-"});
@@ -99,6 +98,12 @@ TEST_CASE("what is wrong is named") {
   CHECK(contains(refusal({"a.toml", "-x"}), "unknown option -x"));
   CHECK(contains(refusal({"a.toml", "--=x"}), "unknown option --"));
   CHECK(contains(refusal({}), "CONFIG.toml is missing; for example: minillm train a.toml"));
+  for (const Words& typed :
+       {Words{"--seed", "1", "a.toml", "--seed", "2"}, Words{"a.toml", "--seed=1", "--seed", "1"}}) {
+    CHECK(refusal(typed) == "minillm train: --seed is given twice; leave one out");
+  }
+  CHECK(contains(refusal({"a.toml", "--json", "--json"}), "--json is given twice"));
+  CHECK(refusal({"a.toml", "--out", "--seed", "--", "--seed"}).find("given twice") == std::string::npos);
   CHECK(refusal({"a.toml"}).empty());
 }
 
