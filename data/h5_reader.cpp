@@ -1,6 +1,7 @@
 #include "data/h5_support.h"
 
 #include <array>
+#include <new>
 
 namespace minillm {
 
@@ -151,22 +152,20 @@ std::vector<std::string> H5Reader::list(const std::string& group) const {
     return names;
   }
   const h5::Handle handle(H5Oopen(state_->file.get(), group.c_str(), H5P_DEFAULT), H5Oclose);
-  H5G_info_t info{};
-  if (H5Iget_type(handle.get()) != H5I_GROUP || H5Gget_info(handle.get(), &info) < 0) {
+  if (H5Iget_type(handle.get()) != H5I_GROUP) {
     state_->fail(group, "is a dataset", "", "a group");
   }
-  for (hsize_t i = 0; i < info.nlinks; ++i) {
-    const auto name_of = [&](char* text, size_t size) {
-      return H5Lget_name_by_idx(handle.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, text, size, H5P_DEFAULT);
-    };
-    const ssize_t length = name_of(nullptr, 0);
-    if (length < 0) {
-      state_->fail(group, "its names cannot be read");
+  const auto take_name = [](hid_t, const char* name, const H5L_info_t*, void* into) -> herr_t {
+    try {
+      static_cast<std::vector<std::string>*>(into)->emplace_back(name);
+      return 0;
+    } catch (const std::bad_alloc&) {  // which must not pass through libhdf5
+      return -1;
     }
-    std::string name(static_cast<size_t>(length) + 1, '\0');
-    name_of(name.data(), name.size());
-    name.pop_back();
-    names.push_back(name);
+  };
+  // One walk: a name by its number is a walk of its own.
+  if (H5Literate(handle.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, take_name, &names) < 0) {
+    state_->fail(group, "its names cannot be read");
   }
   return names;
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 
 namespace minillm {
 
@@ -213,19 +214,18 @@ bool Checkpoint::has_optimizer() const {
 }
 
 void Checkpoint::check_names_and_shapes(const ParameterStore& store, const std::string& group) const {
-  std::vector<std::string> stored = reader_.list(group);
+  const std::vector<std::string> listed = reader_.list(group);
+  std::set<std::string> stored(listed.begin(), listed.end());
   std::vector<std::string> differences;
   const std::vector<std::string_view> names = store.names();
   const std::vector<Tensor> tensors = store.views(store.weights());
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string name(names[i]);
-    const auto found = std::find(stored.begin(), stored.end(), name);
-    if (found == stored.end()) {
+    if (stored.erase(name) == 0) {
       differences.push_back(
           fmt::format("{}: missing in the file, the model has {}", name, to_string(tensors[i].shape)));
       continue;
     }
-    stored.erase(found);
     const Shape shape = reader_.shape(group + "/" + name);
     if (!(shape == tensors[i].shape)) {
       differences.push_back(
@@ -294,6 +294,19 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& run_folder) {
     steps.pop_back();
   }
   return std::nullopt;
+}
+
+bool can_be_resumed(const std::string& run_folder) {
+  const std::vector<int64_t> steps = checkpoint_steps(run_folder);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    try {
+      return Checkpoint(checkpoint_path(run_folder, *step)).has_optimizer();
+    } catch (const Error&) {
+      continue;  // a damaged one is skipped by a resume too
+    }
+  }
+  std::error_code error;
+  return steps.empty() && fs::is_directory(checkpoints_path(run_folder), error);
 }
 
 Checkpoint open_checkpoint(const std::string& run, const std::string& which) {

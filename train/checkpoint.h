@@ -97,6 +97,10 @@ class Checkpoint {
 /// The valid checkpoint with the most steps; damaged ones are named in a warning and skipped. Empty when there is none.
 std::optional<Checkpoint> newest_checkpoint(const std::string& run_folder);
 
+/// Whether `train --resume` would take the run: its newest valid checkpoint has an optimizer, or it has done no step
+/// yet.
+bool can_be_resumed(const std::string& run_folder);
+
 /// What a command reads from: `run` is a run's folder, or a checkpoint file; `which` is "last" (or ""), "best" or a
 /// number of steps. An input Error lists the checkpoints there are when the one asked for is not.
 Checkpoint open_checkpoint(const std::string& run, const std::string& which = "last");
