@@ -42,6 +42,7 @@ class TokenSource {
     const size_t got = read_fully(file_.get(), header.data(), header.size(), path);
     hash_.update(header.data(), got);
     const uint32_t magic = got == header.size() ? little_endian(header.data(), 4) : 0;
+    reject_cut_header(header.data(), got);
     if (magic == magic_u16 || magic == magic_u32) {
       read_header(header.data(), magic, bytes);
     } else {
@@ -132,6 +133,17 @@ class TokenSource {
     }
   }
 
+  void reject_cut_header(const unsigned char* header, size_t got) const {
+    const uint32_t magic = got >= 4 && got < header_bytes ? little_endian(header, 4) : 0;
+    if (magic == magic_u16 || magic == magic_u32) {
+      fail_input({.where = path_,
+                  .what = "the file ends inside the header of llm.c's token files",
+                  .found = fmt::format("{} bytes", got),
+                  .expected = fmt::format("at least {}", header_bytes),
+                  .hint = "it was cut: copy it again"});
+    }
+  }
+
   void reject_swapped(const unsigned char* header, size_t got) const {
     const uint32_t swapped = got < 4 ? 0
                                      : uint32_t{header[0]} << 24 | uint32_t{header[1]} << 16 |
@@ -216,12 +228,18 @@ ImportSummary import_tokens(const ImportOptions& options) {
       fail_input({.where = input, .what = "is both the input and the output"});
     }
   }
+  const double share = val_source ? 0 : options.val_share;
+  const int64_t val_tokens = static_cast<int64_t>(std::floor(static_cast<double>(source.tokens()) * share));
+  if (source.tokens() - val_tokens < 2) {
+    fail_input({.where = options.file,
+                .what = "has too few tokens to train on: one is predicted from another",
+                .found = fmt::format("{} and {} held out", source.tokens() - val_tokens, val_tokens),
+                .expected = "2 or more"});
+  }
   TokenWriter writer(options.out);
   writer.begin(options.vocab_size);
   std::string description;
   if (!val_source) {
-    const int64_t val_tokens =
-        static_cast<int64_t>(std::floor(static_cast<double>(source.tokens()) * options.val_share));
     copy_tokens(source, source.tokens() - val_tokens, Split::train, options.vocab_size, writer);
     copy_tokens(source, val_tokens, Split::val, options.vocab_size, writer);
     description = source.describe();
@@ -246,9 +264,12 @@ std::string ImportSummary::to_text() const {
   if (std::isfinite(unigram_loss)) {
     text += fmt::format("unigram loss {:.4f} nats per token\n", unigram_loss);
   }
-  return text +
-         "there is no tokenizer inside: a run on it trains and evaluates, generate refuses it, bits per byte is "
-         "unknown\n";
+  if (val_tokens == 0) {
+    text += "there are no held-out tokens: a run on it trains without evaluations, eval refuses it\n";
+  } else if (val_tokens == 1) {
+    text += "a single held-out token is too short for any window: set train.eval_every to 0\n";
+  }
+  return text + "there is no tokenizer inside: generate refuses a run on it, bits per byte is unknown\n";
 }
 
 }  // namespace minillm

@@ -171,11 +171,49 @@ TEST_CASE("llm.c's header is read and checked") {
   CHECK_CONTAINS(refused(with_header(20240520, 2, 5, 2)), "unknown version; found 2; expected 1");
   CHECK_CONTAINS(refused(with_header(20240520, 1, 6, 2)), "the header says 6 tokens; found 1034 bytes; expected 1036");
   CHECK_CONTAINS(refused(with_header(0x88d83401, 1, 5, 2)), "byte-swapped");
+  for (const uint32_t magic : {20240520U, 20240801U}) {
+    for (const size_t size : {4, 8, 1022, 1023}) {
+      options = with_header(magic, magic == 20240520 ? 1 : 7, 5, 2);
+      std::filesystem::resize_file(options.file, size);
+      CHECK_CONTAINS(refused(options),
+                     fmt::format("train.bin: the file ends inside the header of llm.c's token files; found {} bytes; "
+                                 "expected at least 1024; it was cut: copy it again",
+                                 size));
+    }
+  }
   options = with_header(20240520, 1, 5, 2);
   options.dtype = "u32";
   CHECK_CONTAINS(refused(options), "says otherwise in its header");
   options.dtype = "u8";
   CHECK_CONTAINS(refused(options), "--dtype: unknown type; found u8");
+}
+
+TEST_CASE("splits that nothing can be done with are refused or named") {
+  const TemporaryFolder folder;
+  const auto options_for = [&](const std::vector<uint32_t>& ids, double val_share) {
+    write_file(folder / "train.bin", little_endian(ids, 2));
+    ImportOptions options = import_options(folder, 10);
+    options.val_share = val_share;
+    return options;
+  };
+  const auto refused = [&](const ImportOptions& options) {
+    return message_of(Fault::input, [&] { import_tokens(options); });
+  };
+  std::vector<uint32_t> header(256, 0);
+  header[0] = 20240520;
+  header[1] = 1;
+  write_file(folder / "train.bin", little_endian(header, 4));
+  CHECK(refused(import_options(folder, 10)) ==
+        folder /
+            "train.bin: has too few tokens to train on: one is predicted from another; found 0 and 0 held out; "
+            "expected 2 or more");
+  CHECK_CONTAINS(refused(options_for({1}, 0)), "found 1 and 0 held out");
+  CHECK_CONTAINS(refused(options_for({1, 2, 3}, 0.9)), "found 1 and 2 held out");
+  CHECK(folder.names() == std::vector<std::string>{"train.bin"});
+  const std::string without = import_tokens(options_for({1, 2, 3}, 0)).to_text();
+  CHECK_CONTAINS(without, "no held-out tokens: a run on it trains without evaluations, eval refuses it\n");
+  CHECK_CONTAINS(import_tokens(options_for({1, 2, 3}, 0.4)).to_text(), "a single held-out token is too short for any");
+  CHECK_FALSE(contains(import_tokens(options_for({1, 2, 3, 4}, 0.5)).to_text(), "held-out"));
 }
 
 TEST_CASE("raw files that cannot be right are refused") {
