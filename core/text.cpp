@@ -138,6 +138,9 @@ std::string printable(std::string_view bytes, size_t limit) {
 }
 
 std::string shell_word(std::string_view word) {
+  if (word.starts_with('-')) {
+    return shell_word(fmt::format("./{}", word));
+  }
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=+@%-";
   if (!word.empty() && word.find_first_not_of(plain) == std::string_view::npos) {
     return std::string(word);

@@ -37,8 +37,8 @@ std::string duration_text(double seconds);
 /// cut and marked "...". Nothing becomes "", in quotes, so that it can be seen.
 std::string printable(std::string_view bytes, size_t limit = 120);
 
-/// A word of a command line that can be pasted into a shell: in single quotes when it holds more than letters, digits
-/// and the marks of paths. Nothing becomes ''.
+/// A path as a word of a command line that can be pasted into a shell: in single quotes when it holds more than
+/// letters, digits and the marks of paths, behind ./ when it begins with a dash as options do. Nothing becomes ''.
 std::string shell_word(std::string_view word);
 
 /// A whole message for a terminal: control characters but line ends and tabs become \x1b, so that no name or text in it

@@ -1,5 +1,6 @@
 #include "core/atomic_file.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "data/file_descriptor.h"
 #include "data/h5_sink.h"
 #include "data/h5_support.h"
@@ -32,7 +33,7 @@ std::string resolve(const std::string& path) {
   if (!fs::is_directory(folder_of(path), error)) {
     fail_input({.where = path,
                 .what = fmt::format("the folder {} does not exist", folder_of(path)),
-                .hint = fmt::format("mkdir -p '{}'", folder_of(path))});
+                .hint = "mkdir -p " + shell_word(folder_of(path))});
   }
   return path;
 }

@@ -23,6 +23,17 @@ std::string text_or_unknown(double value) {
   return std::isnan(value) ? "unknown" : fmt::format("{:.4f}", value);
 }
 
+/// What the run can be used for, as a command without its last word, the run; "" for nothing.
+std::string next_command(const Config& config, const TokenFile& data, bool is_complete) {
+  if (!is_complete) {
+    return "minillm train --resume";
+  }
+  if (!data.tokenizer.empty()) {
+    return "minillm generate";
+  }
+  return window_count(data.val, config.data.seq_len) > 0 ? "minillm eval" : "";
+}
+
 }  // namespace
 
 std::string parameter_table(const Transformer& model) {
@@ -72,9 +83,9 @@ void log_end(const Config& config, const TokenFile& data, const Summary& summary
            std::isnan(summary.tokens_per_s) ? "-" : thousands(std::llround(summary.tokens_per_s)),
            text_or_unknown(summary.final_val_loss), text_or_unknown(summary.best_val_loss),
            summary.diverged ? ", diverged" : "", summary.stalled ? ", stalled at the unigram loss" : "");
-  const bool complete = summary.steps >= config.train.steps;
-  const std::string_view use = data.tokenizer.empty() ? "eval" : "generate";
-  log_info("in {}; next: minillm {} {}", config.run.out, complete ? use : "train --resume", config.run.out);
+  const std::string next = next_command(config, data, summary.steps >= config.train.steps);
+  log_info("in {}{}", config.run.out,
+           next.empty() ? "" : fmt::format("; next: {} {}", next, shell_word(config.run.out)));
 }
 
 void complete_summary(Summary& summary) {

@@ -73,6 +73,8 @@ TEST_CASE("text from outside cannot steer a terminal") {
 TEST_CASE("a word goes through a shell unchanged") {
   CHECK(shell_word("runs/gpt2-124M_a.b,c:d=e+f@g%h") == "runs/gpt2-124M_a.b,c:d=e+f@g%h");
   CHECK(shell_word("") == "''");
+  CHECK(shell_word("-dash") == "./-dash");
+  CHECK(shell_word("--a b") == "'./--a b'");
   CHECK(shell_word("a b") == "'a b'");
   CHECK(shell_word("it's $HOME") == "'it'\\''s $HOME'");
   CHECK(shell_word("~/模型") == "'~/模型'");
