@@ -4,6 +4,8 @@
 #include "core/terminal.h"
 #include "core/text.h"
 
+#include <cmath>
+
 namespace minillm::cli {
 
 namespace {
@@ -26,6 +28,10 @@ std::vector<std::string> speed_cells(const BenchResult& result, double operation
 }
 
 void add_row(Table& table, const BenchResult& result, std::string_view name, double seconds, double operations) {
+  if (std::isnan(seconds)) {
+    table.add_row({std::string(name), "", "", "", ""});
+    return;
+  }
   std::vector<std::string> cells = {std::string(name), fmt::format("{:.2f}", 1e3 * seconds),
                                     fmt::format("{:.1f} %", 100 * seconds / result.step_seconds)};
   for (std::string& cell : speed_cells(result, operations, seconds)) {

@@ -24,7 +24,8 @@ struct BenchResult {
   int64_t parameters = 0;
   int64_t tokens_per_step = 0;
   double step_seconds = 0;                        ///< of the median step
-  std::array<double, phase_count> phases{};       ///< seconds of that step, in order of Phase; they sum to it
+  std::array<double, phase_count> phases{};       ///< seconds of that step, in order of Phase; they sum to it. NaN:
+                                                  ///< counted under `other`, where ops are composed
   std::array<double, phase_count> phase_flops{};  ///< operations of the step's phases; 0 where they are not counted
   double flops = 0;                               ///< of the step
   double fma_peak_gflops = 0;                     ///< the better of a probe before the steps and one behind; 0: none

@@ -1,7 +1,9 @@
 #include "train/loaded_run.h"
 
+#include "core/text.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
+#include "train/memory_estimate.h"
 #include "train/trainer.h"
 
 namespace minillm {
@@ -26,7 +28,7 @@ std::string how_to_get_fitting_data(const LoadedRun& run) {
     return "the run was trained on the built-in corpus, which is read when no other file is given";
   }
   return holds_tokenizer(path, run.tokenizer_sha256)
-             ? "minillm prepare TEXT --tokenizer " + path + " makes ids that fit this model"
+             ? "minillm prepare TEXT --tokenizer " + shell_word(path) + " makes ids that fit this model"
              : "";
 }
 
@@ -60,6 +62,7 @@ LoadedRun load_run(const std::string& run, const std::string& which) {
   loaded.checkpoint = checkpoint.path();
   loaded.step = checkpoint.step();
   loaded.model = std::make_unique<Transformer>(loaded.config.model);
+  check_weights_fit(*loaded.model, model_dtype(loaded.config.train), checkpoint.path());
   loaded.model->allocate(model_dtype(loaded.config.train), loaded.config.train.seed, false);
   checkpoint.load_weights(loaded.model->parameters());
   const std::string serialized = checkpoint.tokenizer();

@@ -6,21 +6,30 @@
 #include "train/train_config.h"
 
 #include <cstdint>
+#include <string>
 
 namespace minillm {
 
 /// Bytes. Of each token and layer backward needs the block's input, what attention adds it to, q|k|v, the heads' output
 /// and the FFN's hidden values; norms and activations can be made again from these.
 struct MemoryEstimate {
-  int64_t state = 0;        ///< weights, gradients, two moments
-  double rotary_table = 0;  ///< cosines and sines; 0: no rope
-  double activations = 0;   ///< of all layers, for one micro-batch
-  double workspace = 0;     ///< gradients under way in one layer, and the logits that the loss holds at once
+  int64_t state = 0;          ///< weights, gradients, two moments
+  double position_table = 0;  ///< of rotary or sinusoidal positions
+  double activations = 0;     ///< of all layers, for one micro-batch
+  double workspace = 0;       ///< gradients under way in one layer, and the logits that the loss holds at once
 
-  double kept() const { return static_cast<double>(state) + rotary_table; }  ///< from step to step
+  double kept() const { return static_cast<double>(state) + position_table; }  ///< from step to step
   double total() const { return kept() + activations + workspace; }
 };
 
 MemoryEstimate estimate_memory(const Transformer& model, const Config& config);
+
+/// Throws an input Error when the machine has not the memory that training certainly takes: four values a parameter,
+/// the table of positions, what backward needs of every layer, and `data_bytes` beside them. Taking more than there is
+/// ends in a kill, not in an error: Linux promises it all and takes the promise back.
+void check_training_fits(const Transformer& model, const Config& config, double data_bytes = 0);
+
+/// The same for weights that are used and not trained; `where`: the file they come from.
+void check_weights_fit(const Transformer& model, DType dtype, const std::string& where);
 
 }  // namespace minillm

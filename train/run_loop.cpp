@@ -2,8 +2,6 @@
 
 #include "core/build_info.h"
 #include "core/log.h"
-#include "core/memory.h"
-#include "core/text.h"
 #include "optim/finite.h"
 #include "train/banner.h"
 #include "train/evaluate.h"
@@ -18,31 +16,6 @@
 namespace minillm {
 
 namespace {
-
-/// Taking more memory than there is ends in a kill, not in an error: Linux promises it all and takes the promise back.
-/// Only what is certain counts: four values a parameter, the rotary table, and what backward needs of every layer.
-void check_fits_memory(const Transformer& model, const Config& config) {
-  const MemoryEstimate estimate = estimate_memory(model, config);
-  const double memory = physical_memory();
-  if (estimate.kept() > memory) {
-    fail_input({.where = "[model]",
-                .what =
-                    "weights, gradients, the optimizer's two moments and the rotary table do not fit this machine's "
-                    "memory",
-                .found = bytes_text(estimate.kept()),
-                .expected = "at most " + bytes_text(memory),
-                .hint = "minillm check shows which part is how large"});
-  }
-  if (estimate.kept() + estimate.activations > memory) {
-    fail_input(
-        {.where = "train.micro_batch_size",
-         .what = "the values of the layers that backward needs do not fit this machine's memory beside the weights",
-         .found = fmt::format("{} for {} x {} tokens", bytes_text(estimate.activations), config.train.micro_batch_size,
-                              config.data.seq_len),
-         .expected = "at most " + bytes_text(memory - estimate.kept()),
-         .hint = "a smaller train.micro_batch_size, a divisor of train.batch_size, gives the same mean"});
-  }
-}
 
 /// Whether the best checkpoint comes from a step that the run has not done: a killed session's.
 bool is_ahead(const std::string& best, int64_t step) {
@@ -64,7 +37,7 @@ RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
   if (train.eval_every > 0 && data_.val.size() > 0) {
     validation_.emplace(data_.val, T, "sequential", train.seed, "val");
   }
-  check_fits_memory(model_, config());
+  check_training_fits(model_, config());
   model_.allocate(model_dtype(train), train.seed);
   trainer_.emplace(config(), model_, *loader_);
 }

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 using namespace minillm;
 using namespace minillm::cli;
 using namespace minillm::test;
@@ -37,6 +39,14 @@ TEST_CASE("a benchmark's table: shares of the step and of the peak") {
   const std::string json = bench_json(result_with_peak(200), 0).text();
   CHECK_CONTAINS(json, "\"mfu\":0.5,\"fma_peak_gflops\":200,");
   CHECK_CONTAINS(json, "\"heap_allocations_per_step\":0}");
+}
+
+TEST_CASE("a phase that is not told apart has an empty row, and null") {
+  BenchResult result = result_with_peak(200);
+  result.phases[static_cast<size_t>(Phase::norms)] = std::numeric_limits<double>::quiet_NaN();
+  CHECK_CONTAINS(bench_text(result, 0), "\nnorms\n");
+  CHECK_FALSE(contains(bench_text(result, 0), "nan"));
+  CHECK_CONTAINS(bench_json(result, 0).text(), "\"norms\":null,");
 }
 
 TEST_CASE("where the peak is not measured nothing is compared with it") {

@@ -69,7 +69,21 @@ class Bench(cli_support.InputCase):
             cli_support.Row("bench a.toml --steps 0", (r"--steps.*found 0; expected from 1",), files=files),
             cli_support.Row("bench a.toml model.n_heads=3", (r"n_heads",), files=files),
             cli_support.Row("bench a.toml data.path=none.h5", (r"data\.path: there is no such file",), files=files),
+            cli_support.Row("bench a.toml model.vocab_size=2147483647 model.d_model=100000 model.n_heads=50000",
+                            (r"\[model\]: weights, .* do not fit this machine's memory; found [\d.]+ PB",),
+                            files=files),
+            cli_support.Row("bench a.toml data.seq_len=2000000000 model.position=none train.batch_size=1",
+                            (r"data\.seq_len: .* do not fit .*found [\d.]+ TB",), files=files),
+            cli_support.Row("bench .", (r"^error: \.: a folder, not a config file$",)),
             cli_support.Row("bench none.toml", (r"none\.toml",))])
+
+    def test_composed_ops(self):
+        """Their primitives stand in several phases, so those are not told."""
+        self.write("a.toml", SMALL)
+        phases = self.json_of("bench", "a.toml", "train.ops=composed", "--steps", "1")["phases_ms"]
+        self.assertEqual([name for name in PHASES if phases[name] is not None], ["optimizer", "other"])
+        self.assertRegex(self.run_program("bench", "a.toml", "train.ops=composed", "--steps", "1").stdout,
+                         r"(?m)^norms *$")
 
 
 if __name__ == "__main__":

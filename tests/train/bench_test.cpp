@@ -3,9 +3,11 @@
 #include "autograd/op_phase.h"
 #include "autograd/ops.h"
 #include "core/fma_peak.h"
+#include "core/memory.h"
 #include "core/tensor.h"
 #include "nn/ledger.h"
 #include "tests/small_model.h"
+#include "tests/support/message_of.h"
 #include "train/complete_config.h"
 #include "train/memory_estimate.h"
 
@@ -18,6 +20,7 @@
 #include <vector>
 
 using namespace minillm;
+using namespace minillm::test;
 
 namespace {
 
@@ -112,6 +115,39 @@ TEST_CASE("a benchmark's operations are the ledger's") {
   CHECK((result.mfu() > 0) == result.has_peak());
 }
 
+TEST_CASE("phases that composed ops do not tell apart are not told") {
+  LoadedConfig loaded = small_config();
+  loaded.config.train.ops = "composed";
+  const BenchResult result = bench(loaded, {.warmup_steps = 1, .steps = 1});
+  for (size_t i = 0; i < phase_count; ++i) {
+    const Phase phase = static_cast<Phase>(i);
+    CAPTURE(std::string(name_of(phase)));
+    CHECK(std::isnan(result.phases[i]) == (phase != Phase::optimizer && phase != Phase::other));
+  }
+  CHECK(of(result.phases, Phase::optimizer) + of(result.phases, Phase::other) == doctest::Approx(result.step_seconds));
+}
+
+TEST_CASE("a benchmark that does not fit the machine's memory is refused before it takes any") {
+  const auto refusal = [](const std::string& text) {
+    return message_of(Fault::input, [&] { bench(parse_config(text, "r.toml"), {.warmup_steps = 1, .steps = 1}); });
+  };
+  const std::string window = "[data]\nseq_len = 2000000000\n[train]\nbatch_size = 1\n[model]\nn_layers = 1\n";
+  if (physical_memory() > 1e12) {
+    return;
+  }
+  CHECK_CONTAINS(refusal("[model]\nd_model = 65536\nd_ff = 262144\nn_layers = 12\n"),
+                 "[model]: weights, gradients, the optimizer's two moments and the table of positions do not fit this "
+                 "machine's memory; found 13.2 TB; expected at most ");
+  CHECK_CONTAINS(refusal(window + "position = \"sinusoidal\""), "found 2.05 TB");
+  CHECK_CONTAINS(refusal(window + "position = \"none\""), "data.seq_len: the values of the layers that backward needs");
+  // Of a model so narrow that its values need less than 64 windows of tokens.
+  const int64_t fitting = static_cast<int64_t>(physical_memory() / 200);
+  CHECK_CONTAINS(refusal(fmt::format("[data]\nseq_len = {}\n[train]\nbatch_size = 1\n[model]\nn_layers = 1\nd_model = "
+                                     "2\nn_heads = 1\nffn = \"none\"\nposition = \"none\"",
+                                     fitting)),
+                 "data.seq_len: the tokens do not fit this machine's memory beside the model");
+}
+
 TEST_CASE("a benchmark takes the vocabulary of its data, or one of its own without data") {
   const std::string small = "[model]\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 24\n";
   const BenchOptions one_step = {.warmup_steps = 1, .steps = 1};
@@ -162,7 +198,8 @@ TEST_CASE("the gradient of a bias is counted with that of its weight") {
 TEST_CASE("memory by formula: the reference model at B4 T256") {
   const MemoryEstimate estimate = estimate_of("[model]\nvocab_size = 2048\n[train]\nbatch_size = 4\n");
   CHECK(estimate.state == 16 * 3688704);
-  CHECK(estimate.rotary_table == 4.0 * 256 * 32);
+  CHECK(estimate.position_table == 4.0 * 256 * 32);
+  CHECK(estimate_of("[model]\nvocab_size = 2048\nposition = \"sinusoidal\"\n").position_table == 4.0 * 256 * 256);
   CHECK(estimate.activations == 4.0 * 1024 * 4 * 2912);
   CHECK(estimate.workspace == 4.0 * (1024 * 3088 + 512 * 2064));  // 512 rows of logits are a chunk
   CHECK(estimate.total() == 16.0 * 3688704 + 4.0 * 256 * 32 + estimate.activations + estimate.workspace);
