@@ -164,6 +164,20 @@ void check_file_size(const Sizes& sizes, bool is_bfloat16, uint64_t file_bytes, 
        .hint = is_longer ? "it is damaged, or something was appended" : "it was cut or is damaged: copy it again"});
 }
 
+/// Models that could not be built, before a list of their tensors is made.
+void check_can_be_built(const Sizes& sizes, const std::string& path) {
+  const auto refuse_above = [&](const char* name, int64_t value, int64_t most) {
+    if (value > most) {
+      fail_input({.where = path,
+                  .what = fmt::format("the model is larger than minillm's can be: {}", name),
+                  .found = std::to_string(value),
+                  .expected = fmt::format("at most {}", most)});
+    }
+  };
+  refuse_above("num_layers", sizes.n_layers, most_layers);
+  refuse_above("channels", sizes.channels, most_size / 4);  // the FFN is four times as wide
+}
+
 ModelConfig config_of(const Sizes& sizes) {
   ModelConfig config;
   config.vocab_size = sizes.vocab_size;
@@ -207,6 +221,7 @@ ForeignModel open_llmc(const std::string& path) {
                        .padded_vocab_size = header[7]};
   check_sizes(sizes, path);
   check_file_size(sizes, is_bfloat16, file_bytes, path);
+  check_can_be_built(sizes, path);
   Walk walk(is_bfloat16);
   walk_tensors(sizes, walk);
   check(walk.at() == file_bytes, "{}: the tensors end at byte {} of {}", path, walk.at(), file_bytes);

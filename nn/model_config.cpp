@@ -29,13 +29,19 @@ void expect_word(Problems& problems, std::span<const Row> table, std::string_vie
   expect(problems, find_part(table, word) != nullptr, unknown_part(table, key, word));
 }
 
-void expect_at_least(Problems& problems, int64_t least, std::string_view key, int64_t value, std::string hint = {}) {
+void expect_size(Problems& problems, int64_t least, std::string_view key, int64_t value, std::string hint = {},
+                 int64_t most = most_size) {
   expect(problems, value >= least,
          {.where = std::string(key),
           .what = "is too small",
           .found = std::to_string(value),
           .expected = fmt::format("at least {}", least),
           .hint = std::move(hint)});
+  expect(problems, value <= most,
+         {.where = std::string(key),
+          .what = "is too large",
+          .found = std::to_string(value),
+          .expected = fmt::format("at most {}", most)});
 }
 
 /// Words that stand for no part with a factory of its own.
@@ -63,25 +69,26 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
           .what = "is not set, and there is no data to take it from",
           .hint = "set it, or data.path to a file of `minillm prepare`"});
   const int64_t set_vocab = config.vocab_size == 0 ? 2 : config.vocab_size;  // one problem, not two
-  expect_at_least(problems, 2, "model.vocab_size", set_vocab, "leave it out to take the data's");
-  expect_at_least(problems, 1, "model.d_model", config.d_model);
-  expect_at_least(problems, 1, "model.n_layers", config.n_layers);
-  expect_at_least(problems, 1, "model.n_heads", config.n_heads);
-  expect_at_least(problems, 1, "model.max_seq_len", config.max_seq_len);
-  expect_at_least(problems, 1, "model.d_ff", config.ffn == "none" ? 1 : config.d_ff);
+  expect_size(problems, 2, "model.vocab_size", set_vocab, "leave it out to take the data's");
+  expect_size(problems, 1, "model.d_model", config.d_model);
+  expect_size(problems, 1, "model.n_layers", config.n_layers, "", most_layers);
+  expect_size(problems, 1, "model.n_heads", config.n_heads);
+  expect_size(problems, 1, "model.max_seq_len", config.max_seq_len);
+  expect_size(problems, 1, "model.d_ff", config.ffn == "none" ? 1 : config.d_ff);
   // Written so that NaN, which fails every comparison, is refused.
   expect(problems, config.dropout >= 0 && config.dropout < 1,
          {.where = "model.dropout",
           .what = "is not a probability below 1",
           .found = fmt::format("{}", config.dropout),
           .expected = "0 <= dropout < 1"});
-  constexpr double smallest =
-      static_cast<double>(std::numeric_limits<float>::min());  // less is flushed to 0 where values are floats
-  expect(problems, config.norm_eps >= smallest && std::isfinite(config.norm_eps),
+  // Where values are floats, less is flushed to 0, and more is infinite.
+  constexpr double smallest = static_cast<double>(std::numeric_limits<float>::min());
+  constexpr double largest = static_cast<double>(std::numeric_limits<float>::max());
+  expect(problems, config.norm_eps >= smallest && config.norm_eps <= largest,
          {.where = "model.norm_eps",
-          .what = "is not positive, or so small that a float flushes it to 0",
+          .what = "is not a positive number that a float holds",
           .found = fmt::format("{}", config.norm_eps),
-          .expected = "e.g. 1e-6"});
+          .expected = fmt::format("{:.3g} to {:.3g}, 1e-6 for example", smallest, largest)});
   expect(problems, config.rope_theta > 0 && std::isfinite(config.rope_theta),
          {.where = "model.rope_theta",
           .what = "is not a positive number",
@@ -119,7 +126,7 @@ void check_heads(Problems& problems, const ModelConfig& config) {
   if (config.n_heads < 1 || config.d_model < 1) {
     return;  // reported already
   }
-  expect_at_least(problems, 0, "model.head_dim", config.head_dim);
+  expect_size(problems, 0, "model.head_dim", config.head_dim);
   expect(problems, config.head_dim != 0,
          {.where = "model.n_heads",
           .what = fmt::format("d_model {} is not a multiple of the number of heads", config.d_model),

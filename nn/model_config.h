@@ -9,6 +9,9 @@
 
 namespace minillm {
 
+inline constexpr int64_t most_layers = 10000;    ///< each is built as objects, also by `minillm check`
+inline constexpr int64_t most_size = INT32_MAX;  ///< of any other extent: their products stay within 64 bits
+
 /// Words are the names in the tables of parts (nn/norm.h, nn/ffn.h, ...). A 0 marked "derived" is filled in by
 /// `derive`.
 struct ModelConfig {

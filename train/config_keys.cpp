@@ -10,9 +10,8 @@ namespace minillm {
 namespace {
 
 constexpr double at_least_one = 1;
-constexpr double most_int32 = std::numeric_limits<int32_t>::max();  // sizes: their products stay within 64 bits
-constexpr double most_layers = 10000;                               // each is built as objects, also by `check`
-constexpr double most_exact = 9007199254740992.0;                   // 2^53: integers a double holds exactly
+constexpr double most_int32 = most_size;
+constexpr double most_exact = 9007199254740992.0;  // 2^53: integers a double holds exactly
 
 std::vector<ConfigKey> model_keys() {
   const auto size = [](const char* name, ConfigField (*field)(Config&)) {

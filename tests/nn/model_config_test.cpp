@@ -154,3 +154,13 @@ TEST_CASE("a batch that does not fit the model is an error") {
   }
   CHECK_THROWS_WITH_AS(model.logits(tape, std::vector<int32_t>{1, 11}, 1), doctest::Contains("token id 11"), Error);
 }
+
+TEST_CASE("extents have upper bounds too: what another program's file says has not passed a config's keys") {
+  CHECK(problem([](ModelConfig& c) { c.n_layers = most_layers + 1; }) ==
+        "model.n_layers: is too large; found 10001; expected at most 10000");
+  CHECK(problem([](ModelConfig& c) { c.d_ff = most_size + 1; }) ==
+        "model.d_ff: is too large; found 2147483648; expected at most 2147483647");
+  CHECK(problem([](ModelConfig& c) { c.norm_eps = 4e38; }) ==
+        "model.norm_eps: is not a positive number that a float holds; found 4e+38; expected 1.18e-38 to 3.4e+38, 1e-6 "
+        "for example");
+}
