@@ -2,12 +2,12 @@
 
 #include "core/text.h"
 #include "data/user_block.h"
+#include "train/config_checks.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <set>
 
 // toml++ asserts on malformed input in debug builds, where a parse_error is right.
@@ -19,7 +19,6 @@ namespace minillm {
 
 namespace {
 
-constexpr int64_t vocabulary_to_come = 2;  // any valid one, so that the rest can be checked
 constexpr size_t most_bases = 32;
 constexpr size_t most_config_bytes = 1'000'000;  // what is larger is no config; a device might never end
 
@@ -43,23 +42,6 @@ ConfigValue value_of(const toml::node& node) {
   return {{}, node.is_array() ? "an array" : "a date or time"};
 }
 
-/// The keys whose values decide, together with `key`'s, whether `key` is right.
-std::vector<std::string_view> compared_with(std::string_view key) {
-  using Keys = std::vector<std::string_view>;
-  static const std::map<std::string_view, Keys> table = {
-      {"model.d_model", {"model.n_layers", "model.d_ff", "model.max_seq_len", "model.vocab_size", "model.head_dim"}},
-      {"model.n_heads", {"model.d_model"}},
-      {"model.n_kv_heads", {"model.n_heads"}},
-      {"model.head_dim", {"model.d_model", "model.n_heads", "model.position", "model.rope_fraction"}},
-      {"model.max_seq_len", {"data.seq_len"}},
-      {"model.norm_eps", {"model.norm"}},
-      {"optim.warmup_steps", {"train.steps"}},
-      {"train.micro_batch_size", {"train.batch_size"}},
-  };
-  const auto row = table.find(key);
-  return row == table.end() ? Keys{} : row->second;
-}
-
 struct Entry {
   std::string name;
   uint32_t line;
@@ -80,6 +62,9 @@ std::vector<Entry> entries_by_line(const toml::table& table) {
 /// that all problems are told together, and nothing is returned when there is one.
 class Loader {
  public:
+  Loader() = default;
+  explicit Loader(const Config& below) { loaded_.config = below; }
+
   void load_file(const std::filesystem::path& path, const std::string& named_by) {
     std::error_code no_file;  // a pipe has no canonical path
     const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, no_file);
@@ -93,9 +78,11 @@ class Loader {
     }
     std::optional<std::string> text = read(path, named_by);
     if (!text) {
+      refused_.insert("run.name");  // which a path that is no config's says nothing about
       return;
     }
     open_files_.push_back(canonical);
+    loaded_.files.push_back(path.string());
     load_text(*text, path.string(), path.parent_path());
     open_files_.pop_back();
   }
@@ -144,40 +131,14 @@ class Loader {
 
   /// Derives what is absent and compares keys with each other; throws when anything was wrong.
   LoadedConfig finish(const std::string& stem) {
-    Config& config = loaded_.config;
-    config.run.name = config.run.name.empty() ? stem : config.run.name;
-    const std::string& name = config.run.name;
-    const bool plain = name != "." && name != ".." && name.find('/') == std::string::npos &&
-                       std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-    if (!plain) {
-      add_about({.where = "run.name",
-                 .what = "is not a plain name",
-                 .found = printable(name),
-                 .expected = "a name without / and control characters",
-                 .hint = "it comes from run.name or from the config file's name; run.out takes a path"});
-    }
-    for (const auto& [key, text] : {std::pair("run.out", &config.run.out), std::pair("data.path", &config.data.path)}) {
-      if (text->find('\0') != std::string::npos) {
-        add_about({.where = key, .what = "holds a NUL, which no path can", .found = printable(*text)});
-      }
-    }
-    config.run.out = config.run.out.empty() ? "runs/" + config.run.name : config.run.out;
-    const bool absent = config.train.micro_batch_size == 0;
-    config.train.micro_batch_size = absent ? config.train.batch_size : config.train.micro_batch_size;
-    if (config.train.batch_size % config.train.micro_batch_size != 0) {
-      add_about({.where = "train.micro_batch_size",
-                 .what = "does not divide train.batch_size",
-                 .found = fmt::format("{}", config.train.micro_batch_size),
-                 .expected = fmt::format("a divisor of {}", config.train.batch_size)});
-    }
-    ModelConfig model = config.model;
-    model.vocab_size = model.vocab_size == 0 ? vocabulary_to_come : model.vocab_size;
-    for (const Problem& problem : derive_and_check(model, 0, config.data.seq_len)) {
+    for (const Problem& problem : derive_and_compare(loaded_.config, stem)) {
       add_about(problem);
     }
-    for (const Problem& problem : problems_of(config.optim, config.train.steps)) {
-      add_about(problem);
-    }
+    return checked();
+  }
+
+  /// Throws when anything was wrong.
+  const LoadedConfig& checked() const {
     if (!problems_.empty()) {
       fail_input({.what = join(problems_, "\n")});
     }
@@ -366,28 +327,12 @@ LoadedConfig parse_config(std::string_view text, const std::string& source, cons
   return loader.finish(std::filesystem::path(source).stem().string());
 }
 
-Problem located(Problem problem, const Config& config, const ConfigOrigins& origins) {
-  const std::string key = problem.where;
-  auto origin = origins.find(key);
-  if (origin == origins.end()) {
-    const ConfigKey* row = find_key(key.substr(0, key.find('.')), key.substr(key.find('.') + 1));
-    if (row != nullptr && !problem.found.empty()) {
-      problem.found += toml_text(*row, config).empty() ? " (derived)" : " (default)";
-    }
-    for (const std::string_view other : compared_with(key)) {
-      origin = origin == origins.end() ? origins.find(other) : origin;
-    }
+Config with_overrides(const Config& config, const std::vector<std::string>& overrides) {
+  Loader loader(config);
+  for (const std::string& word : overrides) {
+    loader.apply_override(word);
   }
-  problem.where = (origin == origins.end() ? "" : origin->second + ": ") + key;
-  return problem;
-}
-
-std::vector<std::string> config_notices(const Config& config) {
-  std::vector<std::string> notices;
-  if (config.optim.lr == 0) {
-    notices.push_back("optim.lr is 0: the weights stay as they are");
-  }
-  return notices;
+  return loader.checked().config;
 }
 
 }  // namespace minillm

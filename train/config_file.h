@@ -18,6 +18,7 @@ using ConfigOrigins = std::map<std::string, std::string, std::less<>>;
 struct LoadedConfig {
   Config config;
   ConfigOrigins origins;
+  std::vector<std::string> files = {};  ///< what was read: the config and the bases it names
 };
 
 /// Reads `path`, with the files it names by `base = "other.toml"` (relative to the file that names it) below it and
@@ -30,6 +31,9 @@ LoadedConfig load_config(const std::string& path, const std::vector<std::string>
 /// The same for text that is in memory: the config inside a checkpoint. `source` stands for the path in messages.
 LoadedConfig parse_config(std::string_view text, const std::string& source,
                           const std::vector<std::string>& overrides = {});
+
+/// `config` with `overrides` above it, each checked by itself: nothing is derived, nothing compared with other keys.
+Config with_overrides(const Config& config, const std::vector<std::string>& overrides);
 
 /// Puts the place before the key of a problem about a stored value: "configs/tiny.toml:12: model.n_heads". When the key
 /// has its default, the place is that of a key it is compared with, if that one was set.
