@@ -4,6 +4,7 @@
 #include "cli/signals.h"
 #include "train/config_keys.h"
 #include "train/run.h"
+#include "train/run_folder.h"
 
 namespace minillm::cli {
 
@@ -22,6 +23,7 @@ std::vector<std::string> overrides_of(const Arguments& arguments) {
     overrides.push_back(key + "=" + value);
   };
   if (arguments.given("out")) {
+    check_folder_name(arguments.text("out"));
     add("out", "run.out", toml_quoted(arguments.text("out")));
   }
   if (arguments.given("threads")) {

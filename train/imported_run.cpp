@@ -9,6 +9,7 @@
 #include "train/banner.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
+#include "train/memory_estimate.h"
 #include "train/run_folder.h"
 
 #include <algorithm>
@@ -66,34 +67,44 @@ void compare_with_file(const std::string& checkpoint, const WeightFile& file, Tr
 }
 
 /// Writes the run into its folder; the config comes last, and makes a run of it.
-std::string write_run(const LoadedConfig& loaded, const ForeignModel& source, Transformer& model) {
+void write_run(const LoadedConfig& loaded, const ForeignModel& source, Transformer& model) {
   const std::string& folder = loaded.config.run.out;
   const std::string config_text = to_toml(loaded.config, loaded.origins);
   RunState state;
   state.texts["init"] = fmt::format("{} (sha256 {})", source.weights.path(), sha256_of_file(source.weights.path()));
-  std::string checkpoint = checkpoint_path(folder, 0);
-  try {
-    save_checkpoint(folder, {model.parameters(), nullptr, state, config_text, ""}, 1);
-    compare_with_file(checkpoint, source.weights, model);
-    write_run_config(folder, config_text);
-  } catch (...) {
-    std::error_code ignored;
-    for (const std::string& made : {checkpoint, checkpoints_path(folder), folder}) {
-      std::filesystem::remove(made, ignored);  // a folder only when it is empty
-    }
-    throw;
+  save_checkpoint(folder, {model.parameters(), nullptr, state, config_text, ""}, 1);
+  compare_with_file(checkpoint_path(folder, 0), source.weights, model);
+  write_run_config(folder, config_text);
+}
+
+/// After a failure nothing is left: what was made is removed, and a run that was moved aside comes back.
+void take_back(const std::string& folder, const OwnedFolder& owned) {
+  std::error_code error;
+  for (const std::string& made : {checkpoint_path(folder, 0), checkpoints_path(folder), folder}) {
+    std::filesystem::remove(made, error);  // a folder only when it is empty
   }
-  return checkpoint;
+  if (!owned.moved_to.empty() && !std::filesystem::exists(folder, error)) {
+    std::filesystem::rename(owned.moved_to, folder, error);
+  }
 }
 
 }  // namespace
 
 ImportedRun import_run(const ImportRequest& request) {
+  check_folder_name(request.out);
   const ForeignModel source = open_foreign_model(request.file);
   const LoadedConfig loaded = config_of(source, request);
   Transformer model(loaded.config.model);
+  check_weights_fit(model, DType::float32, printable(request.file));
   read_weights(model, source.weights);
-  const OwnedFolder folder = create_run_folder(request.out, request.force, false);
+  const OwnedFolder folder =
+      create_run_folder({.folder = request.out, .force = request.force, .inputs = {request.file}});
+  try {
+    write_run(loaded, source, model);
+  } catch (...) {
+    take_back(loaded.config.run.out, folder);
+    throw;
+  }
   if (!folder.moved_to.empty()) {
     log_info("the old run is now {}", folder.moved_to);
   }
@@ -102,7 +113,7 @@ ImportedRun import_run(const ImportRequest& request) {
   run.format = source.format;
   run.dropped = source.dropped;
   run.config = loaded.config;
-  run.checkpoint = write_run(loaded, source, model);
+  run.checkpoint = checkpoint_path(loaded.config.run.out, 0);
   run.tensors = source.weights.tensors().size();
   run.parameters = parameter_table(model);
   return run;

@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "core/parallel.h"
+#include "core/text.h"
 #include "optim/schedule.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
@@ -22,20 +23,27 @@ void use_threads(const TrainConfig& config) {
   set_num_threads(config.threads > 0 ? config.threads : usable_cores());
 }
 
-/// Prints what a resume changes, and returns whether it changes anything; refuses what it must not change.
-bool compare_settings(const Config& before, const Config& after, int64_t step) {
-  const std::vector<ConfigChange> changes = diff(before, after);
-  for (const ConfigChange& change : changes) {
-    const bool fixed = change.key.starts_with("model.") || change.key == "data.seq_len" || change.key == "data.order" ||
-                       change.key == "data.objective" || change.key == "train.dtype" || change.key == "train.seed" ||
-                       change.key == "train.batch_size" || change.key == "train.micro_batch_size";
-    if (fixed) {
+/// Whether a resumed run must keep a setting: with another, the weights or the order of samples would mean nothing.
+bool is_kept(std::string_view key) {
+  return key.starts_with("model.") || key == "data.seq_len" || key == "data.order" || key == "data.objective" ||
+         key == "train.dtype" || key == "train.seed" || key == "train.batch_size" || key == "train.micro_batch_size";
+}
+
+void check_kept(const Config& before, const Config& after) {
+  for (const ConfigChange& change : diff(before, after)) {
+    if (is_kept(change.key)) {
       fail_input({.where = change.key,
                   .what = "a resumed run keeps its model, data and batches",
                   .found = change.after,
                   .expected = change.before,
                   .hint = "start another run, with --init to take over the weights"});
     }
+  }
+}
+
+/// Prints what a resume changes. For when nothing can refuse it any more.
+void log_changes(const Config& before, const Config& after, int64_t step) {
+  for (const ConfigChange& change : diff(before, after)) {
     log_info("changed at resume: {} = {} (was {})", change.key, change.after, change.before);
   }
   // Where both still run, the last common step shows a difference; behind the old end, the step that comes next.
@@ -46,7 +54,6 @@ bool compare_settings(const Config& before, const Config& after, int64_t step) {
     log_warning("the {} schedule runs otherwise now: the learning rate of step {} is {:.3g}, it would have been {:.3g}",
                 after.optim.schedule, shown, now, planned);
   }
-  return !changes.empty();
 }
 
 /// Starting again cuts the metrics and replaces best.h5: only right where there has been no checkpoint yet.
@@ -71,10 +78,22 @@ void check_same_data(const Checkpoint& checkpoint, const TokenFile& data) {
   }
 }
 
+/// What can be done with the run that stands in the folder; one that was imported has no steps to go on from.
+std::string advice_for_existing(const std::string& folder) {
+  const std::string run = shell_word(folder);
+  return can_be_resumed(folder) ? "go on with --resume " + run
+                                : "start from its weights with --init " + run + " and another --out";
+}
+
 }  // namespace
 
 RunEnd start_run(const StartRequest& request) {
   LoadedConfig loaded = request.loaded;
+  std::vector<std::string> inputs = loaded.files;
+  inputs.push_back(request.init);
+  if (loaded.config.data.path != "synthetic") {
+    inputs.push_back(loaded.config.data.path);
+  }
   TokenFile data = open_data_of(loaded);
   complete_config(loaded, &data);
   use_threads(loaded.config.train);
@@ -86,7 +105,8 @@ RunEnd start_run(const StartRequest& request) {
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.
   RunLoop run(std::move(loaded), std::move(data), request.stop_requested);
   const std::string init = load_initial_weights(run.model(), {config, origins}, run.data(), request.init);
-  const OwnedFolder folder = create_run_folder(config.run.out, request.force);
+  const OwnedFolder folder = create_run_folder(
+      {.folder = config.run.out, .force = request.force, .inputs = inputs, .advice = advice_for_existing});
   if (!folder.moved_to.empty()) {
     log_info("the old run is now {}", folder.moved_to);
   }
@@ -116,6 +136,7 @@ RunEnd resume_run(const ResumeRequest& request) {
   // config.toml holds the settings of the last session, which a kill may have ended before its first checkpoint.
   const std::string file = config_path(request.folder);
   LoadedConfig before = checkpoint ? parse_config(checkpoint->config(), checkpoint->path()) : load_config(file);
+  check_kept(before.config, with_overrides(before.config, request.overrides));  // before keys are compared in pairs
   LoadedConfig loaded = load_config(file, request.overrides);
   TokenFile data = open_data_of(loaded);
   if (checkpoint) {
@@ -132,7 +153,7 @@ RunEnd resume_run(const ResumeRequest& request) {
                 .expected = fmt::format("{} or more", checkpoint->step()),
                 .hint = "eval and generate take --checkpoint N"});
   }
-  const bool is_changed = compare_settings(before.config, loaded.config, checkpoint ? checkpoint->step() : 0);
+  check_kept(before.config, loaded.config);
   const bool done = checkpoint && checkpoint->step() == loaded.config.train.steps;
   if (done && std::filesystem::exists(summary_path(request.folder))) {
     clean_checkpoints(request.folder);
@@ -141,15 +162,17 @@ RunEnd resume_run(const ResumeRequest& request) {
     return RunEnd::finished;
   }
   use_threads(loaded.config.train);
-  const std::string config_text = to_toml(loaded.config, loaded.origins);
+  const Config after = loaded.config;
+  const std::string config_text = to_toml(after, loaded.origins);
   RunLoop run(std::move(loaded), std::move(data), request.stop_requested);
   if (checkpoint) {
-    run.go_on_from(*checkpoint, is_changed);
+    run.go_on_from(*checkpoint, !diff(before.config, after).empty());
     log_info("resumes {} after {} updates", checkpoint->path(), checkpoint->step());
   } else {
     log_info("{} has no valid checkpoint yet: starts at step 0", request.folder);
   }
   write_run_config(request.folder, config_text);
+  log_changes(before.config, after, checkpoint ? checkpoint->step() : 0);
   return run.execute();
 }
 

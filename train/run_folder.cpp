@@ -2,10 +2,13 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/text.h"
+#include "core/utf8.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -55,34 +58,106 @@ bool holds_only_a_start(const std::string& folder) {
               .hint = "choose another with --out"});
 }
 
-[[noreturn]] void fail_exists(const std::string& folder, bool may_resume) {
-  fail_input(
-      {.where = folder,
-       .what = "the run exists already",
-       .hint = fmt::format("{}choose another folder with --out, or move this one to {} with --force",
-                           may_resume ? fmt::format("go on with --resume {}, ", folder) : "", free_old_name(folder))});
+/// A name in the folder that no start leaves: what a message shows of a folder that is no run's.
+std::string an_entry_of(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name != "checkpoints") {
+      names.push_back(name);
+    }
+  }
+  return names.empty() ? "checkpoints" : printable(*std::min_element(names.begin(), names.end()));
+}
+
+/// Whether `path`, or a link on the way to it, lies in `folder` or is the folder: its name leads nowhere, or elsewhere,
+/// when the folder moves.
+bool is_inside(const std::string& path, const std::string& folder) {
+  std::error_code error;
+  const fs::path whole = fs::canonical(folder, error);
+  if (error) {
+    return false;  // there is no folder to lie in
+  }
+  fs::path prefix;
+  for (const fs::path& part : fs::absolute(path, error).lexically_normal()) {
+    prefix /= part;
+    const fs::path real = fs::canonical(prefix, error);
+    if (!error && std::mismatch(whole.begin(), whole.end(), real.begin(), real.end()).first == whole.end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The first input that lies in the folder, or "".
+std::string input_inside(const FolderRequest& request, const std::string& folder) {
+  for (const std::string& input : request.inputs) {
+    if (!input.empty() && is_inside(input, folder)) {
+      return input;
+    }
+  }
+  return "";
+}
+
+void check_is_run(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_regular_file(config_path(folder), error)) {
+    fail_input({.where = folder,
+                .what = "is a folder with other files, not a run",
+                .found = an_entry_of(folder) + " and no config.toml",
+                .hint = "choose another with --out"});
+  }
+}
+
+[[noreturn]] void fail_exists(const FolderRequest& request, const std::string& folder) {
+  check_is_run(folder);
+  std::vector<std::string> ways;
+  if (request.advice != nullptr) {
+    ways.push_back(request.advice(folder));
+  }
+  ways.emplace_back("choose another folder with --out");
+  if (input_inside(request, folder).empty()) {
+    ways.push_back(fmt::format("or move this one to {} with --force", free_old_name(folder)));
+  }
+  fail_input({.where = folder, .what = "the run exists already", .hint = join(ways)});
+}
+
+/// What --force does: the run gets another name.
+std::string move_aside(const std::string& folder) {
+  check_is_run(folder);
+  const FileDescriptor lock = lock_run_folder(folder);  // a run that is under way would go on in both
+  std::string old_name = free_old_name(folder);
+  std::error_code error;
+  fs::rename(folder, old_name, error);
+  if (error) {
+    fail_with(folder, error);
+  }
+  return old_name;
 }
 
 }  // namespace
 
-OwnedFolder create_run_folder(const std::string& given, bool force, bool may_resume) {
-  const std::string folder = without_slash(given);
+OwnedFolder create_run_folder(const FolderRequest& request) {
+  const std::string folder = without_slash(request.folder);
   check(!folder.empty(), "a run needs a folder; run.out is empty");
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
     fail_input({.where = folder, .what = "is a file, a folder is needed", .hint = "choose another with --out"});
   }
+  const bool is_taken = fs::is_directory(folder, error) && !holds_only_a_start(folder);
+  if (is_taken && !request.force) {
+    fail_exists(request, folder);
+  }
+  if (const std::string input = input_inside(request, folder); !input.empty()) {
+    fail_input({.where = folder,
+                .what = "a file that the command reads lies in the folder it would replace",
+                .found = printable(input),
+                .hint = "choose another folder with --out"});
+  }
   OwnedFolder owned;
-  if (fs::is_directory(folder, error) && !holds_only_a_start(folder)) {
-    if (!force) {
-      fail_exists(folder, may_resume);
-    }
-    const FileDescriptor lock = lock_run_folder(folder);  // a run that is under way would go on in both
-    owned.moved_to = free_old_name(folder);
-    fs::rename(folder, owned.moved_to, error);
-    if (error) {
-      fail_with(folder, error);
-    }
+  if (is_taken) {
+    owned.moved_to = move_aside(folder);
   }
   fs::create_directories(checkpoints_path(folder), error);
   if (error) {
@@ -90,7 +165,7 @@ OwnedFolder create_run_folder(const std::string& given, bool force, bool may_res
   }
   owned.lock = lock_run_folder(folder);
   if (!holds_only_a_start(folder)) {  // between the look and the lock another process began and ended
-    fail_exists(folder, may_resume);
+    fail_exists(request, folder);
   }
   fs::remove(checkpoints_path(folder) + "/step_000000.h5", error);  // a killed start's, with other weights
   if (error) {
@@ -119,6 +194,15 @@ void check_run_folder(const std::string& folder) {
     fail_input({.where = folder,
                 .what = "is not a run's folder: it has no config.toml",
                 .hint = "a run killed before its first step leaves such a folder: start it again"});
+  }
+}
+
+void check_folder_name(const std::string& folder) {
+  if (const std::string valid = valid_utf8(folder); valid != folder) {
+    fail_input({.where = "--out",
+                .what = "the folder's name is not UTF-8, which config.toml, where it is recorded, must be",
+                .found = printable(valid),
+                .hint = "choose another"});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
@@ -14,11 +15,19 @@ struct OwnedFolder {
   std::string moved_to;  ///< where an older run was moved, or ""
 };
 
+struct FolderRequest {
+  std::string folder;
+  bool force = false;                    ///< an existing run is moved aside
+  std::vector<std::string> inputs = {};  ///< files and folders the command reads; "" counts for nothing
+  /// For the message about an existing run, asked only then: what else can be done with it, "go on with ...".
+  std::string (*advice)(const std::string& folder) = nullptr;
+};
+
 /// Makes the folder with its checkpoints/ inside and locks it. An existing run is never overwritten: an input Error
-/// that names --resume, --out and --force, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when
-/// taken). A folder that is empty, or holds only what a start killed before it wrote its config leaves, is free.
-/// `may_resume`: whether the command that asks has a --resume to name.
-OwnedFolder create_run_folder(const std::string& given, bool force, bool may_resume = true);
+/// that says what to do, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken). A folder
+/// that is empty, or holds only what a start killed before it wrote its config leaves, is free; one that holds other
+/// files and no config.toml is no run, and neither written to nor moved. Nor is one that an input lies in.
+OwnedFolder create_run_folder(const FolderRequest& request);
 
 /// Keeps other processes from training in the folder, until the descriptor is closed or the process is gone, however it
 /// ends. Throws an input Error when one does already.
@@ -26,6 +35,9 @@ FileDescriptor lock_run_folder(const std::string& folder);
 
 /// Throws an input Error unless the folder is a run's: it has a config.toml.
 void check_run_folder(const std::string& folder);
+
+/// Throws an input Error, about --out, unless config.toml can hold the folder's name: TOML is UTF-8.
+void check_folder_name(const std::string& folder);
 
 std::string config_path(const std::string& folder);       ///< folder/config.toml
 std::string metrics_path(const std::string& folder);      ///< folder/metrics.jsonl

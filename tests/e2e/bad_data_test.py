@@ -3,6 +3,8 @@ strange ones that are right. Entry numbers (D04, K15, ...) are those of docs/bug
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 
@@ -62,10 +64,13 @@ class Data(cli_support.InputCase):
         for tokens, works in ((10, False), (40, False), (64, False), (65, True), (66, True)):  # D01, D02, D03
             self.new_folder()
             self.write("in.bin", little_endian(index % 300 for index in range(tokens)))
-            self.run_program("import-tokens", "in.bin", "--vocab", 300, "--val", 0, "--out", "d.h5")
+            done = self.run_program("import-tokens", "in.bin", "--vocab", 300, "--val", 0, "--out", "d.h5")
+            self.assertIn("a run on it trains without evaluations, eval refuses it\n", done.stdout)
             words = [*self.config, "data.path=d.h5", "--out", "run"]
             if works:
-                self.assertIn("(1 windows of 64)", self.run_program(*words).stderr)
+                log = self.run_program(*words).stderr
+                self.assertIn("(1 windows of 64)", log)
+                self.assertRegex(log, r"final val_loss unknown, best unknown\nin run\n$")  # names no refused command
                 self.assertRegex(self.refused("eval", "run"), r"the val split: .* needs 65 tokens, has 0")
             else:
                 self.assertRegex(self.refused(*words),
@@ -175,6 +180,31 @@ class Data(cli_support.InputCase):
             (["train", "--resume", run, "lr=1"], r"found lr=1; .*section\.key=value changes a setting"),
         ])
 
+    def test_files_of_the_command_in_the_folder_it_would_replace(self):
+        self.write("run/config.toml", SMALL)
+        shutil.copy(self.given / "d.h5", self.folder / "run" / "d.h5")
+        shutil.copytree(self.given / "run", self.folder / "old")
+        before = self.tree(self.folder)
+        for words, found in (([*self.config, "data.path=run/d.h5", "--out", "run"], "run/d.h5"),
+                             (["train", "run/config.toml", "data.path=synthetic", "--out", "run"], "run/config.toml"),
+                             ([*self.config, f"data.path={self.given}/d.h5", "--init", "old", "--out", "old"], "old")):
+            self.assertIn(f"lies in the folder it would replace; found {found};", self.refused(*words, "--force"))
+            self.assertNotIn("--force", self.refused(*words))
+        self.assertIn("thesis", self.refused(*self.config, f"data.path={self.given}/d.h5", "--force", "--out",
+                                             self.write("mine/thesis.txt", "").parent))
+        shutil.rmtree(self.folder / "mine")
+        self.assertEqual(self.tree(self.folder), before)
+
+    def test_what_a_resume_refuses_it_does_not_announce(self):
+        shutil.copytree(self.given / "run", self.folder / "run")
+        for change, found in (("train.batch_size=1", "found 1; expected 2"), ("train.seed=2", "found 2; expected 1337"),
+                              ("model.n_heads=3", "found 3; expected 2"), ("data.seq_len=32", "found 32; expected 64")):
+            done = self.run_program("train", "--resume", "run", "train.steps=30", change, status=2)
+            self.assertRegex(done.stderr, rf"^error: {change.split('=')[0]}: a resumed run keeps its model, data and "
+                                          rf"batches; {found}")
+        done = self.run_program("train", "--resume", "run", "train.steps=3", "train.batch_size=0x2")
+        self.assertIn("changed at resume: train.steps = 3 (was 2)\n", done.stderr)
+
     def test_data_that_does_not_fit_the_model(self):
         self.write("u.bin", little_endian(index % 300 for index in range(900)))
         self.write("b.bin", little_endian(index % 4000 for index in range(9000)))
@@ -220,7 +250,8 @@ class Data(cli_support.InputCase):
 
     def test_edges_of_sampling(self):
         def ids(*words):
-            done = self.run_program("generate", self.given / "run", "--max-tokens", 8, "--json", *words)
+            length = () if "--max-tokens" in words else ("--max-tokens", 8)
+            done = self.run_program("generate", self.given / "run", *length, "--json", *words)
             self.assertEqual(done.stdout.count("\n"), 1)
             return json.loads(done.stdout)
         greedy = ids("--temperature", 0)["token_ids"]
@@ -248,8 +279,10 @@ class Data(cli_support.InputCase):
             self.run_program("prepare", self.given / "story.txt", "--vocab", 300, f"--out={data}")
             self.write(f"{name}/a.toml", SMALL)
             config = f"./{name}/a.toml"
-            self.run_program("train", config, f"data.path={data}", f"--out={name}/run")
+            done = self.run_program("train", config, f"data.path={data}", f"--out={name}/run")
             self.run_program("generate", f"./{name}/run", "--max-tokens", 2)
+            advice = re.search(r"^in .*; next: minillm (generate .*)\Z", done.stderr.rstrip("\n"), re.M | re.S).group(1)
+            self.run_program(*shlex.split(advice), "--max-tokens", 2)
             self.assertEqual(json.loads(self.run_program("eval", f"./{name}/run", "--json").stdout)["step"], 2)
             self.run_program("train", f"--resume={name}/run", "train.steps=3")
 

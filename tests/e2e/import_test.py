@@ -57,7 +57,7 @@ class Import(cli_support.InputCase):
         self.assertIn("30 in 3 windows of 10", self.run_program(*shlex.split(evaluation)).stdout)
         done = self.run_program(*shlex.split(training), "train.steps=2", "optim.warmup_steps=1", "train.batch_size=3",
                              "data.order=sequential")
-        self.assertIn("next: minillm eval a run_tuned", done.stderr)
+        self.assertIn("next: minillm eval 'a run_tuned'", done.stderr)
         lines = (self.folder / "a run_tuned" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         first, second = [json.loads(line)["loss"] for line in lines if "grad_norm" in line]
         self.assertAlmostEqual(first, mean(GOLDEN["float32"]["losses"]), delta=NEAR)
@@ -93,6 +93,13 @@ class Import(cli_support.InputCase):
             ("import none --out run", r"none: cannot be opened: No such file or directory"),
             ("import . --out run", r"\.: is a folder, a file is needed"),
             ("import /dev/zero --out run", r"/dev/zero: is not a file"),
+            Row("import run/m.bin --out run --force",
+                (r"run: a file that the command reads lies in the folder it would replace; found run/m\.bin",),
+                files={"run/m.bin": whole, "run/config.toml": ""}),
+            Row("import m.bin --out run --force", (r"run: is a folder with other files, not a run; found thesis\.txt",),
+                files={"m.bin": whole, "run/thesis.txt": "mine"}),
+            Row(["import", "m.bin", "--out", b"bad\xff".decode(errors="surrogateescape")],
+                (r"error: --out: the folder's name is not UTF-8",), files={"m.bin": whole}),
             ("import m.bin", r"--out is missing; for example: minillm import"),
             ("import --out run", r"PATH is missing"),
             Row("import m.bin --out m.bin", (r"m\.bin: is a file, a folder is needed; choose another with --out",),
@@ -122,6 +129,11 @@ class Import(cli_support.InputCase):
                 ("eval run --data larger.h5",
                  r"larger\.h5: its vocabulary does not fit the model .*found vocab_size 24; expected at most 23"),
                 ("train --resume run", r"holds weights only, so a run cannot go on from it; .*--init"),
+                ("train run/config.toml data.path=larger.h5 model.vocab_size=24",
+                 r"run: the run exists already; start from its weights with --init run and another --out, choose "
+                 r"another folder with --out$"),
+                ("train run/config.toml data.path=larger.h5 model.vocab_size=24 --force",
+                 r"found run/config\.toml; choose another"),
                 ("train run/config.toml --init run --out x", r"data\.path: a run needs data"),
                 ("train run/config.toml --init run --out x data.path=larger.h5",
                  r"model\.vocab_size: is smaller than the data's"),

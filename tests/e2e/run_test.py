@@ -252,13 +252,15 @@ class Failures(support.Case):
     def test_weights_that_overflow_are_never_saved(self):
         self.stop_amid_a_long_run(signal.SIGTERM, 3, train__checkpoint_every=1)
         before = self.digest("run")
-        message = self.refused("train", "--resume", "run", "optim.lr=1e300", status=1)
+        message = self.refused("train", "--resume", "run", "optim.lr=3e38", "optim.weight_decay=1000",
+                               status=1)
         self.assertRegex(message, r"step \d+: .* model\.\S+ not finite")
         self.assertTrue(before["finite"])
         self.assertEqual(self.digest("run"), before, "the last finite state is what was there")
-        self.assert_goes_on_as_if_never_ended("optim.lr=0.01")  # the run's config has the rate that failed
+        # The run's config has the settings that failed.
+        self.assert_goes_on_as_if_never_ended("optim.lr=0.01", "optim.weight_decay=0.1")
         for every in (0, 1):
-            self.train(f"start{every}", status=1, optim__lr=1e300, optim__warmup_steps=0, train__checkpoint_every=every)
+            self.train(f"start{every}", status=1, optim__lr=3e38, optim__warmup_steps=0, train__checkpoint_every=every)
             self.assertEqual(self.checkpoints(f"start{every}"), [])
 
     def test_no_room_for_a_checkpoint(self):

@@ -80,7 +80,7 @@ bool same_bits(const Training& a, const Training& b) {
 
 struct Run : TemporaryFolder {
   Run() : TemporaryFolder(fast_temporary_parent()) {
-    create_run_folder(folder, false);
+    create_run_folder({.folder = folder});
     write_run_config(folder, "[train]\n");
   }
   std::vector<std::string> files() const {

@@ -1,5 +1,6 @@
 #include "train/imported_run.h"
 
+#include "core/memory.h"
 #include "data/sha256.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
@@ -9,8 +10,10 @@
 #include "train/run_folder.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <limits>
 
@@ -103,6 +106,51 @@ TEST_CASE("an existing run is refused, and moved aside by force; what is wrong w
   import_run({.file = file, .out = folder / "run", .force = true});
   CHECK(read_file(folder / "run.old/config.toml") == "mine");
   CHECK(load_run(folder / "run", "last").config.model.d_model == 4);
+}
+
+TEST_CASE("an import never moves its own input, and what fails leaves everything as it was") {
+  TemporaryFolder folder;
+  const std::string file = folder.write("run/small.bin", llmc_model());
+  CHECK_CONTAINS(refusal({.file = file, .out = folder / "run", .force = true}), "lies in the folder it would replace");
+  folder.write("run/config.toml", "mine");
+  CHECK_CONTAINS(refusal({.file = file, .out = folder / "run", .force = true}), "lies in the folder it would replace");
+  CHECK(folder.names() == std::vector<std::string>{"run"});
+  CHECK(read_file(file) == llmc_model());
+  // A limit on the size of files stands for a full disk.
+  const std::string outside = folder.write("small.bin", llmc_model());
+  struct rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit little = {.rlim_cur = 600, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &little);
+  const std::string moved = message_of([&] { import_run({.file = outside, .out = folder / "run", .force = true}); });
+  const std::string made = message_of([&] { import_run({.file = outside, .out = folder / "new"}); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK_CONTAINS(moved, "cannot be written");
+  CHECK_CONTAINS(made, "cannot be written");
+  CHECK(folder.names() == std::vector<std::string>{"run", "small.bin"});
+  CHECK(read_file(folder / "run/config.toml") == "mine");
+}
+
+TEST_CASE("a model larger than any config allows, or than the memory, is refused before anything is made of it") {
+  TemporaryFolder folder;
+  const auto sparse = [&](int32_t layers, int32_t channels) {
+    const std::string file = folder.write("m.bin", llmc_model().substr(0, 1024));
+    const std::array<int32_t, 8> header = {20240326, 3, 2, 3, layers, 1, channels, 3};
+    std::string bytes(1024, '\0');
+    std::memcpy(bytes.data(), header.data(), sizeof header);
+    write_file(file, bytes);
+    const uint64_t C = static_cast<uint64_t>(channels);
+    fs::resize_file(file, 1024 + 4 * C * (3 + 2 + static_cast<uint64_t>(layers) * (12 * C + 13) + 2));
+    return file;
+  };
+  CHECK(refusal({.file = sparse(10001, 1), .out = folder / "run"}) ==
+        folder / "m.bin: the model is larger than minillm's can be: num_layers; found 10001; expected at most 10000");
+  if (physical_memory() < 4e11) {
+    CHECK_CONTAINS(refusal({.file = sparse(1, 100000), .out = folder / "run"}),
+                   "m.bin: the weights do not fit this machine's memory; found 480 GB; expected at most ");
+  }
+  CHECK_FALSE(fs::exists(folder / "run"));
 }
 
 TEST_CASE("an import that was killed before its config is no run, and can be done again") {

@@ -98,7 +98,7 @@ TEST_CASE("a kill before or after any system call of a save leaves the old or th
   int new_found = 0;
   for (bool killed = true; killed; ++stops) {
     std::filesystem::remove_all(run);
-    create_run_folder(run, false);
+    create_run_folder({.folder = run});
     save_checkpoint(run, Model(1).contents(), 1);
     save_best_checkpoint(run, Model(1).contents());
     Model second(2);
@@ -125,7 +125,7 @@ TEST_CASE("a kill before or after any system call of a save leaves the old or th
 TEST_CASE("a kill at a random moment of saving in a loop leaves a checkpoint that loads") {
   TemporaryFolder folder(fast_temporary_parent());
   const std::string run = folder / "run";
-  create_run_folder(run, false);
+  create_run_folder({.folder = run});
   save_checkpoint(run, Model(1).contents(), 2);
   RandomStream random(random_key(1, "kill"));
   int64_t newest_step = 1;
