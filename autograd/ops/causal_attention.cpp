@@ -25,7 +25,8 @@ Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
   const int64_t positions = qkv.shape()[1];
   const Shape shape = {B, positions, layout.n_heads * layout.head_dim};
   auto& node = tape.make<CausalAttentionNode<T>>("causal_attention", {qkv}, shape, qkv.dtype(), here);
-  node.qkv = qkv.id();
+  node.qkv = tape.save(qkv);
+  node.saved = true;
   node.layout = layout;
   node.lse = tape.allocate({B, layout.n_heads, positions}, qkv.dtype());
   const T* qkv_values = qkv.value().as<T>();
