@@ -49,13 +49,19 @@ void CausalAttentionNode<T>::backward(Tape& tape) {
   const T* dout = grad.as<T>();
   const T* qkv_values = tape.value(qkv).as<T>();
   const T* out = value.as<T>();
-  T* dqkv = tape.gradient(qkv).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::attention_backward(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);
+      GradientTarget dqkv = tape.gradient_target(qkv);
+      if (dqkv.fresh && layout.gated) {  // the kernel leaves gate slices alone
+        fill_zero(dqkv.tensor);
+        dqkv.fresh = false;
+      }
+      kernels::attention_backward(dout, qkv_values, out, lse.as<T>(), dqkv.tensor.as<T>(), B, positions, layout,
+                                  dqkv.fresh);
       return;
     }
   }
+  T* dqkv = tape.gradient(qkv).as<T>();
   kernels::attention_backward_reference(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);
 }
 

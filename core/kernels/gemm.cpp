@@ -61,13 +61,29 @@ void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64
 
 }  // namespace
 
-void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K,
-                     double beta) {
-  if (const PanelKernel* kernel = widest_panels(); kernel != nullptr && K > 0) {
-    gemm_panels_one_thread(*kernel, A, B, C, M, N, K, beta);
+int64_t packed_floats(int64_t N, int64_t K) {
+  const PanelKernel* kernel = widest_panels();
+  return kernel != nullptr ? packed_floats(*kernel, N, K) : N * K;
+}
+
+void pack(Operand<float> B, int64_t N, int64_t K, float* packed) {
+  if (const PanelKernel* kernel = widest_panels()) {
+    pack(*kernel, B, N, K, packed);
     return;
   }
-  sgemm(A, B, C, M, N, K, beta);
+  for (int64_t k = 0; k < K; ++k) {
+    for (int64_t n = 0; n < N; ++n) {
+      packed[k * N + n] = B.transposed ? B.data[n * B.ld + k] : B.data[k * B.ld + n];
+    }
+  }
+}
+
+void gemm_packed(Operand<float> A, const float* packed, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
+  if (const PanelKernel* kernel = widest_panels()) {
+    multiply_packed(*kernel, A, packed, C, M, N, K, beta);
+    return;
+  }
+  sgemm(A, {packed, N, false}, C, M, N, K, beta);
 }
 
 void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {

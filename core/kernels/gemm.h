@@ -31,8 +31,15 @@ void gemm_reference(Operand<T> A, Operand<T> B, Result<T> C, int64_t M, int64_t 
 /// whole of K, by oneDNN where it is built in.
 void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
 
-/// One product on the calling thread, for kernels that are parallel over something else (attention: over heads).
-void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
+// Small products on the calling thread, for kernels that are parallel over something else (attention: over heads) and
+// use one B several times. A is read where it lies, so it should be small or have few columns.
+
+/// Floats that op(B) [K, N] takes when it is packed.
+int64_t packed_floats(int64_t N, int64_t K);
+/// op(B) in the order in which gemm_packed reads it, on a 64-byte boundary.
+void pack(Operand<float> B, int64_t N, int64_t K, float* packed);
+/// C = beta * C + op(A) B
+void gemm_packed(Operand<float> A, const float* packed, Result<float> C, int64_t M, int64_t N, int64_t K, double beta);
 
 /// `count` products whose operands lie stride elements apart (stride 0: the same operand each time).
 struct BatchStrides {

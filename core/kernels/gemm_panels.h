@@ -20,8 +20,10 @@ inline constexpr int64_t panel_depth = 256;
 
 /// What a block of C is made from: rows of A against packed columns of B, over one chunk of K.
 struct PanelBlock {
-  const float* a;   ///< element (0, 0) of the block of A, or its packed panels
-  int64_t a_ld;     ///< between rows of A; 0: packed
+  const float* a;   ///< element (0, 0) of the block of A
+  int64_t a_row;    ///< from one row of a register tile to the next
+  int64_t a_step;   ///< from one step of K to the next
+  int64_t a_tile;   ///< from one register tile to the next
   const float* b;   ///< packed panels
   float* c;         ///< element (0, 0) of the block
   int64_t c_ld;     ///< between rows of C
@@ -56,8 +58,12 @@ const PanelKernel* widest_panels();
 void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,
                  int64_t K, double beta);
 
-/// The same on the calling thread alone, with memory of its own for the packed operands.
-void gemm_panels_one_thread(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
-                            int64_t N, int64_t K, double beta);
+/// op(B) in panels, chunk after chunk of K: what multiply_packed reads. `to` holds packed_floats(kernel, N, K).
+int64_t packed_floats(const PanelKernel& kernel, int64_t N, int64_t K);
+void pack(const PanelKernel& kernel, const Operand<float>& B, int64_t N, int64_t K, float* to);
+
+/// C = beta * C + op(A) B on the calling thread; A is read where it lies. K >= 1.
+void multiply_packed(const PanelKernel& kernel, Operand<float> A, const float* packed, Result<float> C, int64_t M,
+                     int64_t N, int64_t K, double beta);
 
 }  // namespace minillm::kernels
