@@ -151,21 +151,25 @@ class PackedKeys {
  public:
   /// x [T, head_dim], `width` apart, in the memory of `workspace`.
   PackedKeys(Workspace& workspace, const float* x, int64_t width, int64_t T, int64_t head_dim)
-      : block_floats_(packed_floats(head_dim, key_block)) {
+      : T_(T), head_dim_(head_dim), block_floats_(packed_floats(head_dim, key_block)) {
     const int64_t blocks = (T + key_block - 1) / key_block;
-    packed_ = workspace.take(blocks * block_floats_);
+    memory_ = workspace.take(blocks * block_floats_);
     for (int64_t i = 0; i < blocks; ++i) {
       const int64_t k0 = i * key_block;
-      pack({x + k0 * width, width, false}, head_dim, std::min(key_block, T - k0), packed_ + i * block_floats_);
+      pack({x + k0 * width, width, false}, head_dim, std::min(key_block, T - k0), memory_ + i * block_floats_);
     }
   }
 
   /// From key k0 on, a multiple of key_block.
-  const float* from(int64_t k0) const { return packed_ + k0 / key_block * block_floats_; }
+  Packed from(int64_t k0) const {
+    return {memory_ + k0 / key_block * block_floats_, head_dim_, std::min(key_block, T_ - k0)};
+  }
 
  private:
+  int64_t T_;
+  int64_t head_dim_;
   int64_t block_floats_;
-  float* packed_ = nullptr;
+  float* memory_ = nullptr;
 };
 
 /// Outputs and log sums of queries [q0, q0 + rows); out and lse start at the head's first query.
@@ -173,8 +177,8 @@ void forward_block(const Head& head, const PackedKeys& values, float* out, float
                    int64_t rows) {
   thread_local Workspace memory;
   const int64_t head_dim = head.head_dim;
-  float* Q_transposed = memory.take(packed_floats(rows, head_dim));
-  pack({head.q + q0 * head.width, head.width, true}, rows, head_dim, Q_transposed);
+  const Operand<float> Q = {head.q + q0 * head.width, head.width, true};
+  const Packed Q_transposed = pack(Q, rows, head_dim, memory.take(packed_floats(rows, head_dim)));
   RunningQueries running;
   std::fill_n(running.largest, query_block, -infinity);
   std::fill_n(running.sum, query_block, 0.0F);
@@ -182,12 +186,12 @@ void forward_block(const Head& head, const PackedKeys& values, float* out, float
   for (int64_t k0 = 0; k0 < q0 + rows; k0 += key_block) {
     const Block block = block_at(q0, rows, k0);
     const Operand<float> K = {head.k + k0 * head.width, head.width, false};
-    gemm_packed(K, Q_transposed, {scores.at, score_ld}, block.keys, rows, head_dim, 0.0);
+    gemm_packed(K, Q_transposed, {scores.at, score_ld}, block.keys, head_dim, 0.0);
     softmax_block(scores.at, block, head.scale, running);
     if (k0 > 0) {
       multiply_rows(O.data, head.out_ld, running.shrink, rows, head_dim);
     }
-    gemm_packed({scores.at, score_ld, true}, values.from(k0), O, rows, head_dim, block.keys, k0 == 0 ? 0.0 : 1.0);
+    gemm_packed({scores.at, score_ld, true}, values.from(k0), O, rows, block.keys, k0 == 0 ? 0.0 : 1.0);
   }
   float inverse_sum[query_block];
   for (int64_t r = 0; r < rows; ++r) {
@@ -274,10 +278,10 @@ struct HeadGradients {
 
 /// The queries' side of backward's products: one block of queries and of dout, each both ways round.
 struct PackedQueries {
-  float* Q;
-  float* Q_transposed;
-  float* dO;
-  float* dO_transposed;
+  Packed Q;
+  Packed Q_transposed;
+  Packed dO;
+  Packed dO_transposed;
 };
 
 PackedQueries pack_queries(const Operand<float>& Q, const Operand<float>& dO, int64_t rows, int64_t head_dim) {
@@ -285,12 +289,10 @@ PackedQueries pack_queries(const Operand<float>& Q, const Operand<float>& dO, in
   const int64_t down = packed_floats(head_dim, rows);
   const int64_t across = packed_floats(rows, head_dim);
   float* at = memory.take(2 * (down + across));
-  const PackedQueries packed = {at, at + down, at + down + across, at + 2 * down + across};
-  pack(Q, head_dim, rows, packed.Q);
-  pack({Q.data, Q.ld, true}, rows, head_dim, packed.Q_transposed);
-  pack(dO, head_dim, rows, packed.dO);
-  pack({dO.data, dO.ld, true}, rows, head_dim, packed.dO_transposed);
-  return packed;
+  return {.Q = pack(Q, head_dim, rows, at),
+          .Q_transposed = pack({Q.data, Q.ld, true}, rows, head_dim, at + down),
+          .dO = pack(dO, head_dim, rows, at + down + across),
+          .dO_transposed = pack({dO.data, dO.ld, true}, rows, head_dim, at + 2 * down + across)};
 }
 
 // The formulas are derived in attention_reference.cpp. `fresh`: dk and dv hold nothing yet, `fresh_dq`: nor does dq.
@@ -312,13 +314,13 @@ void backward_block(const Head& head, const PackedKeys& keys, const HeadGradient
     const Block block = block_at(q0, rows, k0);
     const Operand<float> K = {head.k + k0 * width, width, false};
     const Operand<float> V = {head.v + k0 * width, width, false};
-    gemm_packed(K, packed.Q_transposed, {p.at, score_ld}, block.keys, rows, head_dim, 0.0);
+    gemm_packed(K, packed.Q_transposed, {p.at, score_ld}, block.keys, head_dim, 0.0);
     probabilities_block(p.at, block, head.scale, lse);
-    gemm_packed(P, packed.dO, {gradients.dv + k0 * width, width}, block.keys, head_dim, rows, beta);
-    gemm_packed(V, packed.dO_transposed, {ds.at, score_ld}, block.keys, rows, head_dim, 0.0);
+    gemm_packed(P, packed.dO, {gradients.dv + k0 * width, width}, block.keys, rows, beta);
+    gemm_packed(V, packed.dO_transposed, {ds.at, score_ld}, block.keys, head_dim, 0.0);
     dscores_block(p.at, ds.at, block, head.scale, D);
-    gemm_packed(dS, packed.Q, {gradients.dk + k0 * width, width}, block.keys, head_dim, rows, beta);
-    gemm_packed({ds.at, score_ld, true}, keys.from(k0), {gradients.dq + q0 * width, width}, rows, head_dim, block.keys,
+    gemm_packed(dS, packed.Q, {gradients.dk + k0 * width, width}, block.keys, rows, beta);
+    gemm_packed({ds.at, score_ld, true}, keys.from(k0), {gradients.dq + q0 * width, width}, rows, block.keys,
                 k0 == 0 && fresh_dq ? 0.0 : 1.0);
   }
 }

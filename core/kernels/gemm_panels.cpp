@@ -1,5 +1,6 @@
 #include "core/kernels/gemm_panels.h"
 
+#include "core/kernels/instruction_set.h"
 #include "core/parallel.h"
 #include "core/workspace.h"
 
@@ -67,8 +68,12 @@ const PanelKernel* widest_panels() {
 #ifdef MINILLM_NO_SIMD
   return nullptr;
 #else
-  static const PanelKernel* const widest = avx512_panels() != nullptr ? avx512_panels() : avx2_panels();
-  return widest;
+  switch (widest_instruction_set()) {
+    case InstructionSet::avx512: return avx512_panels();
+    case InstructionSet::avx2: return avx2_panels();
+    case InstructionSet::baseline: break;
+  }
+  return nullptr;
 #endif
 }
 
@@ -97,6 +102,7 @@ void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, 
         part.depth = depth;
         part.add = k > 0 || beta != 0;
         part.b = columns + first * depth;
+        part.b_panel = kernel.columns * depth;
         part.c = C.data + m * C.ld + n + first;
         part.c_ld = C.ld;
         if (A.transposed) {
@@ -114,23 +120,25 @@ int64_t packed_floats(const PanelKernel& kernel, int64_t N, int64_t K) {
   return round_up(N, kernel.columns) * K + room_behind;
 }
 
-void pack(const PanelKernel& kernel, const Operand<float>& B, int64_t N, int64_t K, float* to) {
+Packed pack(const PanelKernel& kernel, const Operand<float>& B, int64_t N, int64_t K, float* memory) {
   const int64_t width = round_up(N, kernel.columns);
   for (int64_t k = 0; k < K; k += panel_depth) {
-    kernel.pack_columns(B, 0, N, k, std::min(panel_depth, K - k), to + k * width);
+    kernel.pack_columns(B, 0, N, k, std::min(panel_depth, K - k), memory + k * width);
   }
+  return {memory, N, K};
 }
 
-void multiply_packed(const PanelKernel& kernel, Operand<float> A, const float* packed, Result<float> C, int64_t M,
-                     int64_t N, int64_t K, double beta) {
-  const int64_t width = round_up(N, kernel.columns);
+void multiply_packed(const PanelKernel& kernel, Operand<float> A, const Packed& B, Result<float> C, int64_t M,
+                     int64_t K, double beta) {
+  const int64_t width = round_up(B.N, kernel.columns);
   for (int64_t k = 0; k < K; k += panel_depth) {
     PanelBlock whole = {};
     whole.rows = M;
-    whole.columns = N;
+    whole.columns = B.N;
     whole.depth = std::min(panel_depth, K - k);
     whole.add = k > 0 || beta != 0;
-    whole.b = packed + k * width;
+    whole.b = B.data + k * width;
+    whole.b_panel = kernel.columns * std::min(panel_depth, B.K - k);  // packed deeper than K, panels lie further apart
     whole.c = C.data;
     whole.c_ld = C.ld;
     place_rows(kernel, A, 0, k, whole);
