@@ -8,6 +8,7 @@
 #include "nn/ledger.h"
 #include "nn/match.h"
 #include "train/complete_config.h"
+#include "train/memory_estimate.h"
 #include "train/trainer.h"
 
 #include <cstdio>
@@ -27,11 +28,6 @@ LoadedConfig load(const Arguments& arguments) {
     complete_config(loaded, nullptr);
   }
   return loaded;
-}
-
-/// Weights, gradients and AdamW's two moments, one value each.
-int64_t state_bytes(const Config& config, const Ledger& ledger) {
-  return 4 * ledger.parameters * static_cast<int64_t>(size_of(model_dtype(config.train)));
 }
 
 std::string ledger_text(const Ledger& ledger) {
@@ -76,7 +72,7 @@ JsonObject config_json(const Config& config) {
   return all;
 }
 
-void print_json(const Config& config, const Ledger& ledger) {
+void print_json(const Config& config, const Ledger& ledger, int64_t state_bytes) {
   std::vector<JsonObject> groups;
   for (const LedgerGroup& group : ledger.groups) {
     groups.push_back(group_json(group));
@@ -95,17 +91,17 @@ void print_json(const Config& config, const Ledger& ledger) {
   json.add("flops_per_token", ledger.flops_per_token);
   json.add("crossover_context", ledger.crossover_context);
   json.add("kv_bytes_per_token", ledger.kv_values_per_token * value_bytes);
-  json.add("training_bytes", state_bytes(config, ledger));
-  json.add("memory_bytes", state_bytes(config, ledger));
+  json.add("training_bytes", state_bytes);
+  json.add("memory_bytes", state_bytes);
   json.add_null("seconds_per_step");
   json.add("lints", std::vector<JsonObject>{});
   std::printf("%s\n", json.text().c_str());
 }
 
-void print_text(const LoadedConfig& loaded, const Ledger& ledger) {
+void print_text(const LoadedConfig& loaded, const Ledger& ledger, int64_t state_bytes) {
   fmt::print("{}\n{}", to_toml(loaded.config, loaded.origins), ledger_text(ledger));
   fmt::print("weights, gradients and optimizer take {} in {}; training costs {:.2f} MFLOP a token at {} positions\n",
-             bytes_text(static_cast<double>(state_bytes(loaded.config, ledger))), loaded.config.train.dtype,
+             bytes_text(static_cast<double>(state_bytes)), loaded.config.train.dtype,
              static_cast<double>(ledger.flops_per_token) / 1e6, loaded.config.model.max_seq_len);
   for (const std::string& notice : config_notices(loaded.config)) {
     fmt::print("note: {}\n", notice);
@@ -124,11 +120,13 @@ int run(const Arguments& arguments) {
                  match.difference, match.percent);
     }
   }
-  const Ledger ledger = make_ledger(Transformer(loaded.config.model));
+  const Transformer model(loaded.config.model);
+  const Ledger ledger = make_ledger(model);
+  const int64_t state_bytes = estimate_memory(model, loaded.config).state;
   if (arguments.given("json")) {
-    print_json(loaded.config, ledger);
+    print_json(loaded.config, ledger, state_bytes);
   } else {
-    print_text(loaded, ledger);
+    print_text(loaded, ledger, state_bytes);
   }
   return 0;
 }

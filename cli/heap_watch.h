@@ -1,10 +1,13 @@
 #pragma once
-// Counts what is taken from the heap. operator new is replaced for the whole program that links heap_watch.cpp.
+// Counts what is taken from the heap, by replacing operator new.
+//
+// It is replaced for the whole program that links heap_watch.cpp.
 
 namespace minillm::cli {
 
-/// Counts calls of operator new while it lives, on any thread; what oneDNN and OpenMP take for themselves does not
-/// count. One at a time; slow, because every call is traced back to its caller.
+/// Counts calls of operator new and of allocate_aligned (arenas, Buffers, packed matrices) while it lives, on any
+/// thread; what oneDNN and OpenMP take for themselves does not count. One at a time; slow, because every call is traced
+/// back to its caller.
 class HeapWatch {
  public:
   HeapWatch();

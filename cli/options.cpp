@@ -212,6 +212,7 @@ Arguments parse_arguments(const CommandSpec& spec, const std::vector<std::string
 
 std::string help_text(const CommandSpec& spec) {
   std::string text = make_parser(spec).help();
+  text += spec.note.empty() ? "" : "\n" + spec.note + "\n";
   text += spec.examples.size() == 1 ? "\nExample:\n" : spec.examples.empty() ? "" : "\nExamples:\n";
   for (const std::string& example : spec.examples) {
     text += "  " + example + "\n";

@@ -19,9 +19,10 @@ struct OptionSpec {
 };
 
 struct CommandSpec {
-  std::string name;     ///< "generate"
-  std::string words;    ///< "RUN|MODEL": what stands behind the name, for the usage line and errors
-  std::string summary;  ///< a line for the overview
+  std::string name;       ///< "generate"
+  std::string words;      ///< "RUN|MODEL": what stands behind the name, for the usage line and errors
+  std::string summary;    ///< a line for the overview
+  std::string note = {};  ///< a sentence more for the command's help; "" = none
   size_t min_words = 0;
   size_t max_words = 0;
   bool overrides = false;  ///< plain words section.key=value are settings, not words
@@ -60,7 +61,7 @@ Arguments parse_arguments(const CommandSpec& spec, const std::vector<std::string
 /// Whether --help or -h was typed (and is not the value of an option): then nothing else need be right.
 bool asks_for_help(const CommandSpec& spec, const std::vector<std::string>& typed);
 
-/// Usage, options with their fallbacks, examples.
+/// Usage, options with their fallbacks, the note, examples.
 std::string help_text(const CommandSpec& spec);
 
 }  // namespace minillm::cli

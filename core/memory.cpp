@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -13,6 +14,8 @@
 namespace minillm {
 
 namespace {
+
+std::atomic<int64_t> allocations{0};
 
 int64_t bytes_of_status(const char* key) {
   const std::string kilobytes = proc_value("/proc/self/status", key);
@@ -31,10 +34,15 @@ void* allocate_aligned(size_t bytes) {
   if (memory == nullptr) {
     throw std::bad_alloc();
   }
+  allocations.fetch_add(1, std::memory_order_relaxed);
   if (is_large) {
     madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: where it is refused, small pages do
   }
   return memory;
+}
+
+int64_t aligned_allocations() {
+  return allocations.load(std::memory_order_relaxed);
 }
 
 double physical_memory() {

@@ -11,6 +11,9 @@ namespace minillm {
 /// null.
 void* allocate_aligned(size_t bytes);
 
+/// How often allocate_aligned was called in this process, from any thread: it does not pass through operator new.
+int64_t aligned_allocations();
+
 /// Bytes of the machine's memory, whoever uses them now: what does not fit is refused before it is taken.
 double physical_memory();
 

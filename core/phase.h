@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -11,7 +12,7 @@ namespace minillm {
 /// The parts of a step that `minillm bench` tells apart; docs/numbers.md defines them.
 enum class Phase : uint8_t { gemm_forward, gemm_dx, gemm_dw, attention, norms, activations, loss, optimizer, other };
 
-inline constexpr size_t phase_count = 9;
+inline constexpr size_t phase_count = static_cast<size_t>(Phase::other) + 1;
 
 /// "gemm_forward"
 std::string_view name_of(Phase phase);
@@ -27,7 +28,7 @@ class PhaseClock {
 
   static bool is_running() { return running_ != nullptr; }
 
-  /// What follows is counted as `next`; returns what was counted until here.
+  /// What follows is counted as `next`; returns the phase that was counted until here, `next` without a clock.
   static Phase move_to(Phase next) { return running_ == nullptr ? next : running_->move_hand(next); }
 
   /// Seconds of each phase, in order of the enum, since the clock was made or taken from last.

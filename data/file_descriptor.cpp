@@ -57,6 +57,28 @@ size_t read_fully(int descriptor, void* into, size_t count, const std::string& p
   return done;
 }
 
+void read_exactly(int descriptor, void* into, size_t count, uint64_t offset, const std::string& path) {
+  size_t done = 0;
+  while (done < count) {
+    const ssize_t got =
+        ::pread(descriptor, static_cast<char*>(into) + done, count - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      fail_work({.where = path, .what = "cannot be read: " + system_error_text(errno)});
+    }
+    if (got == 0) {
+      fail_input({.where = path,
+                  .what = "the file ends before what stands in it",
+                  .found = fmt::format("the end at byte {}", offset + done),
+                  .expected = fmt::format("{} more bytes", count - done),
+                  .hint = "it was cut: copy it again"});
+    }
+    done += static_cast<size_t>(got);
+  }
+}
+
 std::string read_bytes(const std::string& path, size_t most) {
   const FileDescriptor file = open_for_reading(path);
   const uint64_t size = std::min<uint64_t>(file_size(file.get(), path), most);

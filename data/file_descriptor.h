@@ -37,7 +37,11 @@ uint64_t file_size(int descriptor, const std::string& path);
 /// Reads until `count` bytes or the end of the file; returns how many. Throws a work Error when the disk fails.
 size_t read_fully(int descriptor, void* into, size_t count, const std::string& path);
 
-/// The first `most` bytes of a file, or all it has. Throws as the three above.
+/// Reads `count` bytes from `offset` on. Throws a work Error when the disk fails, an input Error when the file ends
+/// before them.
+void read_exactly(int descriptor, void* into, size_t count, uint64_t offset, const std::string& path);
+
+/// The first `most` bytes of a file, or all it has. Throws as open_for_reading, file_size and read_fully.
 std::string read_bytes(const std::string& path, size_t most = SIZE_MAX);
 
 }  // namespace minillm

@@ -5,6 +5,9 @@
 #include "data/user_block.h"
 #include "formats/llmc.h"
 
+#include <string_view>
+#include <vector>
+
 namespace minillm {
 
 namespace {
@@ -13,6 +16,12 @@ namespace {
 bool is_llmc_model(std::string_view first_bytes) {
   return guess_file_kind(std::string(first_bytes), first_bytes.size()) == llmc_model_kind;
 }
+
+struct ForeignFormat {
+  std::string_view name;                             ///< for messages
+  bool (*recognises)(std::string_view first_bytes);  ///< at most UserBlock::size of them
+  ForeignModel (*open)(const std::string& path);     ///< checks all but the values
+};
 
 constexpr ForeignFormat table[] = {
     {"a GPT-2 checkpoint of llm.c", is_llmc_model, open_llmc},
@@ -30,10 +39,6 @@ std::string advice_for(const std::string& kind) {
 }
 
 }  // namespace
-
-std::span<const ForeignFormat> foreign_formats() {
-  return table;
-}
 
 ForeignModel open_foreign_model(const std::string& path) {
   const std::string start = read_bytes(path, UserBlock::size);

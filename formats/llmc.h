@@ -3,10 +3,9 @@
 //
 //   header  magic 20240326, version (3: float32, 5: bfloat16), max_seq_len T, vocab_size V, num_layers L, num_heads,
 //           channels C, padded vocabulary P >= V, zeros
-//   values  wte [P, C], wpe [T, C]; then each kind over all layers: ln1 weight, bias [C], qkv weight [3C, C], bias
-//   [3C],
-//           attention's projection weight [C, C], bias [C], ln2 weight, bias [C], FFN weight [4C, C], bias [4C], its
-//           projection weight [C, 4C], bias [C]; then the last norm's weight, bias [C]
+//   values  wte [P, C], wpe [T, C]; then each kind over all layers: ln1 weight, bias [C], qkv weight [3C, C], its
+//           bias [3C], attention's projection weight [C, C], bias [C], ln2 weight, bias [C], FFN weight [4C, C], its
+//           bias [4C], the FFN's projection weight [C, 4C], bias [C]; then the last norm's weight, bias [C]
 //
 // Little-endian, row-major, matrices [out, in]. Rows V to P of wte are padding, which llm.c's softmax leaves out. The
 // head is wte. Source: train_gpt2.py and train_gpt2.c of llm.c.

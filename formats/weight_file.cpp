@@ -4,11 +4,8 @@
 #include "core/text.h"
 #include "formats/half.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 
 namespace minillm {
@@ -42,25 +39,6 @@ void convert_values(std::string_view dtype, const char* bytes, To* to, size_t co
 }
 
 }  // namespace
-
-void read_exactly(int descriptor, void* to, size_t bytes, uint64_t offset, const std::string& path) {
-  char* at = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t done = ::pread(descriptor, at, bytes, static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) {
-      continue;
-    }
-    if (done <= 0) {
-      fail_input({.where = path,
-                  .what = "cannot be read",
-                  .found = done < 0 ? system_error_text(errno) : "the end of the file",
-                  .expected = fmt::format("{} more bytes", bytes)});
-    }
-    at += done;
-    offset += static_cast<uint64_t>(done);
-    bytes -= static_cast<size_t>(done);
-  }
-}
 
 bool is_floating_dtype(std::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64";

@@ -50,9 +50,6 @@ class WeightFile {
 /// Whether `read` can convert this dtype: F16, BF16, F32, F64.
 bool is_floating_dtype(std::string_view dtype);
 
-/// Reads exactly `bytes` at `offset`, or throws an input Error that names the file.
-void read_exactly(int descriptor, void* to, size_t bytes, uint64_t offset, const std::string& path);
-
 /// Fills every named tensor of an allocated store, once. All names and shapes must match; otherwise one input error
 /// lists what is missing in the file, not expected there, or of another shape, and no value of the store has changed. A
 /// model with tied embeddings takes a file whose lm_head.weight equals model.embed_tokens.weight, with a notice.

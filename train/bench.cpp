@@ -5,6 +5,7 @@
 #include "core/rng.h"
 #include "data/loader.h"
 #include "nn/ledger.h"
+#include "train/complete_config.h"
 #include "train/memory_estimate.h"
 #include "train/trainer.h"
 
@@ -47,19 +48,22 @@ double& of(Phases& phases, Phase phase) {
   return phases[static_cast<size_t>(phase)];
 }
 
-}  // namespace
+/// What the config says, else random tokens; the config is complete after it.
+TokenFile data_of(LoadedConfig& loaded) {
+  Config& config = loaded.config;
+  if (!config.data.path.empty()) {
+    TokenFile data = open_data_of(loaded);
+    complete_config(loaded, &data);
+    return data;
+  }
+  if (config.model.vocab_size == 0) {
+    config.model.vocab_size = bench_vocab_size;
+  }
+  complete_config(loaded, nullptr);
+  return random_tokens(config);
+}
 
-BenchResult bench(const Config& config, const BenchOptions& options,
-                  const std::function<void(const std::function<void()>& step)>& after_warmup) {
-  check(options.steps >= 1 && options.warmup_steps >= 1, "a benchmark needs steps to warm up and steps to count");
-  const TokenFile data = config.data.path.empty() ? random_tokens(config) : open_data(config.data.path);
-  const double peak_before = fma_peak_gflops();
-  BenchResult result;
-  result.memory_before_bytes = resident_memory_bytes();
-  Transformer model(config.model);
-  model.allocate(model_dtype(config.train), config.train.seed);
-  const Loader loader(data.train, config.data.seq_len, config.data.order, config.train.seed);
-  Trainer trainer(config, model, loader);
+void measure_steps(Trainer& trainer, const BenchOptions& options, const StepHook& after_warmup, BenchResult& result) {
   for (int64_t i = 0; i < options.warmup_steps; ++i) {
     trainer.step();
   }
@@ -77,12 +81,13 @@ BenchResult bench(const Config& config, const BenchOptions& options,
   result.phases = median_of(std::move(steps));
   result.step_seconds = total(result.phases);
   result.peak_memory_bytes = peak_memory_bytes();
-  result.memory_formula_bytes = estimate_memory(model, config).total();
   result.arena_bytes = static_cast<int64_t>(trainer.arena_bytes());
-  const double peak_after = fma_peak_gflops();
-  result.fma_peak_gflops = std::max(peak_before, peak_after);
-  result.fma_peak_change = peak_after / peak_before - 1;
+}
+
+/// What a step comes to by formula, whatever it took.
+void count_work(const Transformer& model, const Config& config, BenchResult& result) {
   result.parameters = model.parameters().count();
+  result.memory_formula_bytes = estimate_memory(model, config).total();
   result.tokens_per_step = config.train.batch_size * config.data.seq_len;
   const double tokens = static_cast<double>(result.tokens_per_step);
   const TrainingFlops flops = training_flops(model, config.data.seq_len);
@@ -91,6 +96,27 @@ BenchResult bench(const Config& config, const BenchOptions& options,
   }
   of(result.phase_flops, Phase::attention) = tokens * static_cast<double>(flops.attention);
   result.flops = tokens * static_cast<double>(flops.total());
+}
+
+}  // namespace
+
+BenchResult bench(LoadedConfig loaded, const BenchOptions& options, const StepHook& after_warmup) {
+  check(options.steps >= 1 && options.warmup_steps >= 1, "a benchmark needs steps to warm up and steps to count");
+  const TokenFile data = data_of(loaded);
+  Config& config = loaded.config;
+  config.train.steps = std::max(config.train.steps, options.warmup_steps + options.steps + 1);  // the schedule's end
+  BenchResult result;
+  const double peak_before = fma_peak_gflops();
+  result.memory_before_bytes = resident_memory_bytes();
+  Transformer model(config.model);
+  model.allocate(model_dtype(config.train), config.train.seed);
+  const Loader loader(data.train, config.data.seq_len, config.data.order, config.train.seed);
+  Trainer trainer(config, model, loader);
+  measure_steps(trainer, options, after_warmup, result);
+  const double peak_after = fma_peak_gflops();
+  result.fma_peak_gflops = std::max(peak_before, peak_after);
+  result.fma_peak_change = result.has_peak() ? peak_after / peak_before - 1 : 0;
+  count_work(model, config, result);
   return result;
 }
 

@@ -7,8 +7,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 namespace minillm {
+
+/// The vocabulary where neither the config nor data say one: the reference model's.
+inline constexpr int64_t bench_vocab_size = 2048;
 
 struct BenchOptions {
   int64_t warmup_steps = 5;  ///< not counted: memory is touched, caches and clocks settle
@@ -23,7 +27,7 @@ struct BenchResult {
   std::array<double, phase_count> phases{};       ///< seconds of that step, in order of Phase; they sum to it
   std::array<double, phase_count> phase_flops{};  ///< operations of the step's phases; 0 where they are not counted
   double flops = 0;                               ///< of the step
-  double fma_peak_gflops = 0;                     ///< the better of a probe before the steps and one behind them
+  double fma_peak_gflops = 0;                     ///< the better of a probe before the steps and one behind; 0: none
   double fma_peak_change = 0;                     ///< the later probe less the earlier, over the earlier
   double last_loss = 0;                           ///< which shows that two programs did the same work
   int64_t memory_before_bytes = 0;                ///< the process, before the model was built
@@ -32,13 +36,21 @@ struct BenchResult {
   int64_t arena_bytes = 0;
 
   double tokens_per_second() const { return static_cast<double>(tokens_per_step) / step_seconds; }
-  /// The share of the machine's peak that the step's operations are.
-  double mfu() const { return flops / step_seconds / 1e9 / fma_peak_gflops; }
+  /// Whether this processor's peak is measured (core/fma_peak.h).
+  bool has_peak() const { return fma_peak_gflops > 0; }
+  /// The share of the machine's peak that these operations in this time are; NaN without one.
+  double share_of_peak(double operations, double seconds) const {
+    return has_peak() ? operations / seconds / 1e9 / fma_peak_gflops : std::numeric_limits<double>::quiet_NaN();
+  }
+  double mfu() const { return share_of_peak(flops, step_seconds); }  ///< of the whole step
 };
 
-/// Trains `config` for some steps on its data, or on random tokens when data.path is empty. `after_warmup` is called
-/// with a function that runs one step, before the counted ones (nullptr: not): there a caller may watch one.
-BenchResult bench(const Config& config, const BenchOptions& options,
-                  const std::function<void(const std::function<void()>& step)>& after_warmup = nullptr);
+/// Called with a function that runs one step.
+using StepHook = std::function<void(const std::function<void()>& step)>;
+
+/// Trains for some steps on the config's data, or on random tokens when data.path is empty; completes the config.
+/// `after_warmup` (nullptr: none) is called before the counted steps: there a caller may watch one. Throws as
+/// open_data_of and complete_config.
+BenchResult bench(LoadedConfig loaded, const BenchOptions& options, const StepHook& after_warmup = nullptr);
 
 }  // namespace minillm

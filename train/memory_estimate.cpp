@@ -1,5 +1,7 @@
 #include "train/memory_estimate.h"
 
+#include "core/kernels/linear_cross_entropy.h"
+#include "core/kernels/rope.h"
 #include "nn/ffn.h"
 #include "nn/part_table.h"
 #include "train/trainer.h"
@@ -8,13 +10,21 @@ namespace minillm {
 
 namespace {
 
-constexpr double logits_in_a_chunk = 1 << 20;  // core/kernels/linear_cross_entropy.cpp
+/// Numbers that the loss holds at once: a chunk of logits where the fused kernel runs, else all of them.
+double logits_at_once(const Config& config) {
+  const TrainConfig& train = config.train;
+  const int64_t tokens = train.micro_batch_size * config.data.seq_len;
+  const int64_t V = config.model.vocab_size;
+  const bool is_fused = train.ops == "fused" && train.kernels == "fast" && train.dtype == "float32";
+  return is_fused ? static_cast<double>(kernels::linear_cross_entropy_scratch(tokens, V))
+                  : static_cast<double>(tokens) * static_cast<double>(V);
+}
 
 }  // namespace
 
 MemoryEstimate estimate_memory(const Transformer& model, const Config& config) {
   const ModelConfig& c = model.config();
-  const double value_bytes = static_cast<double>(size_of(model_dtype(config.train)));
+  const int64_t value_bytes = static_cast<int64_t>(size_of(model_dtype(config.train)));
   const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
   const int64_t heads = c.n_heads * c.head_dim;
   const int64_t gates = c.attention_gate == "elementwise" ? heads : 0;
@@ -24,9 +34,12 @@ MemoryEstimate estimate_memory(const Transformer& model, const Config& config) {
   const int64_t hidden = matrices == 3 ? 2 * inner : inner;
   const int64_t a_layer = (inner > 0 ? 2 : 1) * c.d_model + qkv + heads + hidden;
   const int64_t under_way = hidden + inner + qkv + c.d_model;
-  return {.state = 4 * static_cast<double>(model.parameters().count()) * value_bytes,
-          .activations = tokens * static_cast<double>(c.n_layers * a_layer) * value_bytes,
-          .workspace = (tokens * static_cast<double>(under_way) + logits_in_a_chunk) * value_bytes};
+  const int64_t pairs = c.position == "rope" ? kernels::rope_pairs(c.rope_fraction, c.head_dim) : 0;
+  const double bytes = static_cast<double>(value_bytes);
+  return {.state = 4 * model.parameters().count() * value_bytes,
+          .rotary_table = 2 * static_cast<double>(c.max_seq_len) * static_cast<double>(pairs) * bytes,
+          .activations = tokens * static_cast<double>(c.n_layers * a_layer) * bytes,
+          .workspace = (tokens * static_cast<double>(under_way) + logits_at_once(config)) * bytes};
 }
 
 }  // namespace minillm

@@ -20,33 +20,27 @@ namespace minillm {
 namespace {
 
 /// Taking more memory than there is ends in a kill, not in an error: Linux promises it all and takes the promise back.
-/// Only what is certain counts: four values a parameter, the rotary table, and the input of every block, which backward
-/// needs.
+/// Only what is certain counts: four values a parameter, the rotary table, and what backward needs of every layer.
 void check_fits_memory(const Transformer& model, const Config& config) {
-  const double value_bytes = static_cast<double>(size_of(model_dtype(config.train)));
-  const bool rotates = config.model.position == "rope";
-  const double table =
-      rotates ? static_cast<double>(config.model.max_seq_len) * static_cast<double>(config.model.head_dim) : 0;
-  const double state = estimate_memory(model, config).state + table * value_bytes;
-  const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
-  const double activations = tokens * static_cast<double>(config.model.d_model * config.model.n_layers) * value_bytes;
+  const MemoryEstimate estimate = estimate_memory(model, config);
   const double memory = physical_memory();
-  if (state > memory) {
+  if (estimate.kept() > memory) {
     fail_input({.where = "[model]",
                 .what =
                     "weights, gradients, the optimizer's two moments and the rotary table do not fit this machine's "
                     "memory",
-                .found = bytes_text(state),
+                .found = bytes_text(estimate.kept()),
                 .expected = "at most " + bytes_text(memory),
                 .hint = "minillm check shows which part is how large"});
   }
-  if (state + activations > memory) {
-    fail_input({.where = "train.micro_batch_size",
-                .what = "the inputs of the blocks alone do not fit this machine's memory beside the weights",
-                .found = fmt::format("{} for {} x {} tokens", bytes_text(activations), config.train.micro_batch_size,
-                                     config.data.seq_len),
-                .expected = "at most " + bytes_text(memory - state),
-                .hint = "a smaller train.micro_batch_size, a divisor of train.batch_size, gives the same mean"});
+  if (estimate.kept() + estimate.activations > memory) {
+    fail_input(
+        {.where = "train.micro_batch_size",
+         .what = "the values of the layers that backward needs do not fit this machine's memory beside the weights",
+         .found = fmt::format("{} for {} x {} tokens", bytes_text(estimate.activations), config.train.micro_batch_size,
+                              config.data.seq_len),
+         .expected = "at most " + bytes_text(memory - estimate.kept()),
+         .hint = "a smaller train.micro_batch_size, a divisor of train.batch_size, gives the same mean"});
   }
 }
 

@@ -76,6 +76,7 @@ void LinearNode<T>::backward(Tape& tape) {
     product(tape, {dy, N, true}, X, {dW.tensor.as<T>(), K}, N, K, R, dW.fresh ? 0.0 : 1.0);
   }
   if (bias >= 0) {
+    const InPhase part(Phase::gemm_dw);
     if (const Tensor db = tape.gradient(bias)) {
       kernels::add_rows_to_one(dy, db.as<T>(), R, N);
     }

@@ -17,8 +17,9 @@ namespace {
 constexpr int64_t rows_per_task = 8;
 constexpr int64_t elements_per_task = 16384;
 
-// Rows of logits at a time: about 4 MB of them, which a last-level cache holds between the three products, in whole
-// tiles of gemm.h so that G^T H adds to dW few times.
+// Rows of logits at a time, in whole tiles of gemm.h: about 4 MB of them, which a last-level cache holds between the
+// three products, where V is from 1,024 to 8,192. A small V has at most 1,024 rows; a large one takes a tile of rows,
+// more than 4 MB, so that G^T H adds to dW few times.
 int64_t rows_per_chunk(int64_t V) {
   constexpr int64_t tile = 128;
   constexpr int64_t logits = int64_t{1} << 20;

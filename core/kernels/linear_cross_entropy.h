@@ -23,6 +23,7 @@ double linear_cross_entropy_forward(const float* hidden, const float* weight, co
                                     float* dweight, float* logits, double* row_loss, int64_t R, int64_t d, int64_t V,
                                     int64_t counted);
 
+/// Floats of a chunk's logits: at most R rows, each longer than V by 16 to 31.
 int64_t linear_cross_entropy_scratch(int64_t R, int64_t V);
 
 /// to += factor * from, or to = factor * from when `overwrite`.

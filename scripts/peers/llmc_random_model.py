@@ -6,14 +6,15 @@
 Matrices get random values of a magnitude from 1/64 to 1/32, like normal(0, 0.02) for what a step costs; norms start
 at 1 and biases at 0.
 """
+import argparse
 import array
 import os
 import pathlib
 import struct
-import sys
 
 MODEL_MAGIC, TOKENS_MAGIC = 20240326, 20240520
 CHUNK = 1 << 20
+GPT2_124M = (12, 12, 768, 50257, 1024)
 
 
 def random_floats(count):
@@ -49,9 +50,22 @@ def write_tokens(path, count, vocabulary):
         file.write(array.array('H', (token % vocabulary for token in ids)).tobytes())
 
 
+def parse_arguments():
+    """The folder and the five sizes; anything else ends with exit status 2."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('folder', metavar='FOLDER', type=pathlib.Path)
+    parser.add_argument('sizes', metavar='SIZE', type=int, nargs='*', help='all five of them, or none')
+    args = parser.parse_args()
+    sizes = args.sizes or GPT2_124M
+    if len(sizes) != len(GPT2_124M):
+        parser.error(f'{len(sizes)} sizes, expected LAYERS HEADS CHANNELS VOCABULARY POSITIONS')
+    if min(sizes) < 1 or sizes[3] > 65536 or sizes[2] % sizes[1] != 0:
+        parser.error('sizes are at least 1, token ids have 16 bits, and the heads divide the channels')
+    return args.folder, sizes
+
+
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    layers, heads, channels, vocabulary, positions = map(int, sys.argv[2:7] or (12, 12, 768, 50257, 1024))
+    folder, (layers, heads, channels, vocabulary, positions) = parse_arguments()
     data = folder / 'dev/data/tinyshakespeare'
     data.mkdir(parents=True, exist_ok=True)
     write_model(folder / 'gpt2_124M.bin', layers, heads, channels, vocabulary, positions)

@@ -1,22 +1,20 @@
 #include "formats/llmc.h"
 
-#include "core/error.h"
 #include "nn/transformer.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 
 using namespace minillm;
-namespace fs = std::filesystem;
+using namespace minillm::test;
 
 namespace {
 
@@ -25,26 +23,27 @@ using Header = std::array<int32_t, 8>;
 constexpr Header good = {20240326, 3, 2, 3, 2, 2, 4, 5};
 constexpr int64_t good_values = 524;
 
-struct File {
-  std::string path = (fs::temp_directory_path() / ("minillm_llmc_" + std::to_string(::getpid()))).string();
-  ~File() { fs::remove(path); }
-
-  /// Value i of the file is i, in float32 or, for version 5, i mod 200 in bfloat16.
-  void write(const Header& header, int64_t values = good_values, const std::string& behind = "") const {
-    std::ofstream out(path, std::ios::binary);
-    std::array<int32_t, 256> words{};
-    std::copy(header.begin(), header.end(), words.begin());
-    out.write(reinterpret_cast<const char*>(words.data()), sizeof words);
-    for (int64_t i = 0; i < values; ++i) {
-      const float value = static_cast<float>(header[1] == 5 ? i % 200 : i);
-      const uint32_t bits = std::bit_cast<uint32_t>(value);
-      const uint16_t upper = static_cast<uint16_t>(bits >> 16);
-      header[1] == 5 ? out.write(reinterpret_cast<const char*>(&upper), 2)
-                     : out.write(reinterpret_cast<const char*>(&bits), 4);
-    }
-    out << behind;
+/// A file of llm.c. Value i of it is i, in float32 or, for version 5, i mod 200 in bfloat16.
+std::string content(const Header& header, int64_t values = good_values, const std::string& behind = "") {
+  std::array<int32_t, 256> words{};
+  std::copy(header.begin(), header.end(), words.begin());
+  std::string bytes(reinterpret_cast<const char*>(words.data()), sizeof words);
+  for (int64_t i = 0; i < values; ++i) {
+    const float value = static_cast<float>(header[1] == 5 ? i % 200 : i);
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    const uint16_t upper = static_cast<uint16_t>(bits >> 16);
+    header[1] == 5 ? bytes.append(reinterpret_cast<const char*>(&upper), 2)
+                   : bytes.append(reinterpret_cast<const char*>(&bits), 4);
   }
-};
+  return bytes + behind;
+}
+
+/// A good header with another number.
+Header with(size_t word, int32_t value) {
+  Header header = good;
+  header[word] = value;
+  return header;
+}
 
 /// A model of this config with memory, at its initial values.
 std::unique_ptr<Transformer> model_of(ModelConfig config) {
@@ -62,27 +61,14 @@ std::map<std::string, Tensor> weights_of(const Transformer& model) {
   return weights;
 }
 
-std::string refusal(const File& file) {
-  try {
-    open_foreign_model(file.path);
-    return "";
-  } catch (const Error& error) {
-    CHECK(error.fault() == Fault::input);
-    CHECK(std::string(error.what()).rfind(file.path + ": ", 0) == 0);
-    CHECK(std::string(error.what()).find('\n') == std::string::npos);
-    return error.what();
-  }
-}
-
-bool mentions(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string refusal(const File& file, size_t word, int32_t value) {
-  Header header = good;
-  header[word] = value;
-  file.write(header);
-  return refusal(file);
+/// The one line of the refusal of a file with these bytes, without the path it begins with.
+std::string refusal(const std::string& bytes) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("model.bin", bytes);
+  const std::string message = message_of(Fault::input, [&] { open_foreign_model(path); });
+  CHECK(message.rfind(path + ": ", 0) == 0);
+  CHECK_FALSE(contains(message, "\n"));
+  return message.substr(path.size());
 }
 
 /// Where each tensor's values begin, counted by hand from the order in train_gpt2.c: P 5, V 3, T 2, L 2, C 4.
@@ -128,13 +114,10 @@ const std::map<std::string, int64_t> first_values = {
 }  // namespace
 
 TEST_CASE("every tensor of the model is filled once, from its place in the file, in both versions") {
-  const File file;
+  const TemporaryFolder folder;
   for (const int32_t version : {3, 5}) {
     CAPTURE(version);
-    Header header = good;
-    header[1] = version;
-    file.write(header);
-    const ForeignModel foreign = open_foreign_model(file.path);
+    const ForeignModel foreign = open_foreign_model(folder.write("model.bin", content(with(1, version))));
     const auto model = model_of(foreign.config);
     load_into(model->parameters(), foreign.weights);
     const std::map<std::string, Tensor> weights = weights_of(*model);
@@ -154,13 +137,11 @@ TEST_CASE("every tensor of the model is filled once, from its place in the file,
 }
 
 TEST_CASE("the padding is dropped, whatever its size") {
-  const File file;
+  const TemporaryFolder folder;
   for (const int32_t padded : {3, 4, 128}) {
     CAPTURE(padded);
-    Header header = good;
-    header[7] = padded;
-    file.write(header, good_values + (padded - 5) * 4);
-    const ForeignModel foreign = open_foreign_model(file.path);
+    const std::string bytes = content(with(7, padded), good_values + (padded - 5) * 4);
+    const ForeignModel foreign = open_foreign_model(folder.write("model.bin", bytes));
     CHECK(foreign.dropped == (padded == 3 ? "" : fmt::format("{} rows of padding behind the vocabulary", padded - 3)));
     const auto model = model_of(foreign.config);
     load_into(model->parameters(), foreign.weights);
@@ -173,9 +154,8 @@ TEST_CASE("the padding is dropped, whatever its size") {
 }
 
 TEST_CASE("the config is GPT-2's, in the sizes of the header") {
-  const File file;
-  file.write(good);
-  const ForeignModel foreign = open_foreign_model(file.path);
+  const TemporaryFolder folder;
+  const ForeignModel foreign = open_foreign_model(folder.write("model.bin", content(good)));
   CHECK(foreign.format == "llm.c, GPT-2, version 3 (float32)");
   const ModelConfig config = model_of(foreign.config)->config();
   CHECK(config.vocab_size == 3);
@@ -197,105 +177,86 @@ TEST_CASE("the config is GPT-2's, in the sizes of the header") {
 }
 
 TEST_CASE("a model with a tensor that the file has not is refused, none is left as it started") {
-  const File file;
-  file.write(good);
-  const ForeignModel foreign = open_foreign_model(file.path);
+  const TemporaryFolder folder;
+  const ForeignModel foreign = open_foreign_model(folder.write("model.bin", content(good)));
   ModelConfig untied = foreign.config;
   untied.tie_embeddings = false;
   CHECK_THROWS_AS(load_into(model_of(untied)->parameters(), foreign.weights), Error);
   ModelConfig deeper = foreign.config;
   deeper.n_layers = 3;
-  try {
-    load_into(model_of(deeper)->parameters(), foreign.weights);
-    FAIL("a third layer came from nowhere");
-  } catch (const Error& error) {
-    CHECK(mentions(error.what(), "16 missing in the file: model.layers.2."));
-  }
+  const auto model = model_of(deeper);
+  CHECK_CONTAINS(message_of(Fault::input, [&] { load_into(model->parameters(), foreign.weights); }),
+                 "16 missing in the file: model.layers.2.");
 }
 
 TEST_CASE("two tensors of one name are refused") {
-  const File file;
-  file.write(good);
+  const TemporaryFolder folder;
+  const std::string path = folder.write("model.bin", content(good));
   const StoredTensor tensor = {"a", "F32", {1}, 0, 4};
-  CHECK_THROWS_AS(WeightFile(file.path, open_for_reading(file.path), {tensor, tensor}), Error);
+  CHECK_THROWS_AS(WeightFile(path, open_for_reading(path), {tensor, tensor}), Error);
 }
 
 TEST_CASE("other versions are refused") {
-  const File file;
   for (const int32_t version : {1, 2, 4, 6, -3}) {
-    const std::string message = refusal(file, 1, version);
-    CHECK(mentions(message,
-                   fmt::format("found version {}; expected 3 (float32) or 5 (bfloat16); write it again", version)));
+    CHECK_CONTAINS(refusal(content(with(1, version))),
+                   fmt::format("found version {}; expected 3 (float32) or 5 (bfloat16); write it again", version));
   }
 }
 
 TEST_CASE("impossible sizes are refused before anything is computed from them") {
-  const File file;
   const std::map<size_t, std::string> names = {
       {2, "max_seq_len"}, {3, "vocab_size"}, {4, "num_layers"}, {5, "num_heads"}, {6, "channels"}};
   for (const auto& [word, name] : names) {
     for (const int32_t value : {0, -1, INT32_MIN}) {
-      CHECK(mentions(refusal(file, word, value),
-                     fmt::format("the header cannot be right: {}; found {}; expected at least", name, value)));
+      CHECK_CONTAINS(refusal(content(with(word, value))),
+                     fmt::format("the header cannot be right: {}; found {}; expected at least", name, value));
     }
   }
-  CHECK(mentions(refusal(file, 3, 1), "vocab_size; found 1; expected at least 2"));
-  CHECK(mentions(refusal(file, 7, 2), "padded_vocab_size; found 2; expected at least 3"));
-  CHECK(mentions(refusal(file, 7, 0), "of an early llm.c"));
-  CHECK(mentions(refusal(file, 5, 3), "num_heads does not divide channels; found 3; expected a divisor of 4"));
+  CHECK_CONTAINS(refusal(content(with(3, 1))), "vocab_size; found 1; expected at least 2");
+  CHECK_CONTAINS(refusal(content(with(7, 2))), "padded_vocab_size; found 2; expected at least 3");
+  CHECK_CONTAINS(refusal(content(with(7, 0))), "of an early llm.c");
+  CHECK_CONTAINS(refusal(content(with(5, 3))), "num_heads does not divide channels; found 3; expected a divisor of 4");
   for (const size_t word : {2U, 4U, 7U}) {
-    CHECK(mentions(refusal(file, word, INT32_MAX), "shorter than its header says; found 3120 bytes; expected"));
+    CHECK_CONTAINS(refusal(content(with(word, INT32_MAX))), "shorter than its header says; found 3120 bytes; expected");
   }
   Header header = good;
   header[6] = INT32_MAX - 1;  // 12 C C L is beyond 64 bits
   header[4] = INT32_MAX;
-  file.write(header);
-  CHECK(mentions(refusal(file), "expected more than any file has for 2147483647 layers of 2147483646 channels"));
+  CHECK_CONTAINS(refusal(content(header)),
+                 "expected more than any file has for 2147483647 layers of 2147483646 channels");
   header[2] = header[3] = header[7] = INT32_MAX;
-  file.write(header);
-  CHECK(mentions(refusal(file), "more than any file has"));
+  CHECK_CONTAINS(refusal(content(header)), "more than any file has");
 }
 
 TEST_CASE("a file that is shorter or longer than its header is refused, by a byte too") {
-  const File file;
   const std::string sizes =
       "expected 3120 bytes for 2 layers of 4 channels, 2 heads, 2 positions, a vocabulary of 3 padded to 5";
-  file.write(good, good_values - 1);
-  CHECK(mentions(refusal(file), "the file is shorter than its header says; found 3116 bytes; " + sizes));
-  file.write(good, good_values - 1, "abc");
-  CHECK(mentions(refusal(file), "shorter than its header says; found 3119 bytes"));
-  file.write(good, good_values, "a");
-  CHECK(mentions(refusal(file), "the file is longer than its header says; found 3121 bytes; " + sizes));
-  file.write(good, 0);
-  CHECK(mentions(refusal(file), "shorter than its header says; found 1024 bytes"));
-  fs::resize_file(file.path, 1023);
-  CHECK(mentions(refusal(file),
-                 "ends inside the header of llm.c's checkpoints; found 1023 bytes; expected at least 1024"));
-  fs::resize_file(file.path, 4);
-  CHECK(mentions(refusal(file), "ends inside the header"));
-  Header bfloat16 = good;  // of the size that float32 would have
-  bfloat16[1] = 5;
-  file.write(bfloat16, good_values, std::string(2 * good_values, '\0'));
-  CHECK(mentions(refusal(file), "longer than its header says; found 3120 bytes; expected 2072 bytes"));
+  CHECK_CONTAINS(refusal(content(good, good_values - 1)),
+                 "the file is shorter than its header says; found 3116 bytes; " + sizes);
+  CHECK_CONTAINS(refusal(content(good, good_values - 1, "abc")), "shorter than its header says; found 3119 bytes");
+  CHECK_CONTAINS(refusal(content(good, good_values, "a")),
+                 "the file is longer than its header says; found 3121 bytes; " + sizes);
+  CHECK_CONTAINS(refusal(content(good, 0)), "shorter than its header says; found 1024 bytes");
+  CHECK_CONTAINS(refusal(content(good).substr(0, 1023)),
+                 "ends inside the header of llm.c's checkpoints; found 1023 bytes; expected at least 1024");
+  CHECK_CONTAINS(refusal(content(good).substr(0, 4)), "ends inside the header");
+  // bfloat16, of the size that float32 would have
+  CHECK_CONTAINS(refusal(content(with(1, 5), good_values, std::string(2 * good_values, '\0'))),
+                 "longer than its header says; found 3120 bytes; expected 2072 bytes");
 }
 
 TEST_CASE("files that are no models are named") {
-  const File file;
-  const auto refused = [&](const std::string& content) {
-    std::ofstream(file.path, std::ios::binary) << content;
-    return refusal(file);
-  };
-  CHECK(mentions(refused("Once upon a time"),
-                 "is not a model that can be imported; found text; expected a GPT-2 checkpoint of llm.c"));
-  CHECK(mentions(refused(""), "found an empty file"));
-  CHECK(
-      mentions(refused("minillm-file\n"), "found a minillm file; expected a GPT-2 checkpoint of llm.c; minillm eval"));
-  CHECK(mentions(refused(std::string("\x02\0\0\0\0\0\0\0{}", 10)), "found safetensors; "));
-  CHECK(mentions(refused("PK\x03\x04"), "PyTorch checkpoint"));
-  CHECK(mentions(refused("\x01\x34\xd7\xc6" + std::string(1020, '\0')), "found unknown binary data"));
-  CHECK(mentions(refusal(file, 0, 20240520), "found a token file of llm.c; "));
-  CHECK(mentions(refusal(file, 0, 20240520), "minillm import-tokens makes a data file of it"));
-  CHECK(mentions(refusal(file, 0, 20240803), "found a Llama 3 model of llm.c; "));
-  fs::remove(file.path);
-  CHECK(mentions(refusal(file), "cannot be opened: No such file"));
+  CHECK_CONTAINS(refusal("Once upon a time"),
+                 "is not a model that can be imported; found text; expected a GPT-2 checkpoint of llm.c");
+  CHECK_CONTAINS(refusal(""), "found an empty file");
+  CHECK_CONTAINS(refusal("minillm-file\n"), "found a minillm file; expected a GPT-2 checkpoint of llm.c; minillm eval");
+  CHECK_CONTAINS(refusal(std::string("\x02\0\0\0\0\0\0\0{}", 10)), "found safetensors; ");
+  CHECK_CONTAINS(refusal("PK\x03\x04"), "PyTorch checkpoint");
+  CHECK_CONTAINS(refusal("\x01\x34\xd7\xc6" + std::string(1020, '\0')), "found unknown binary data");
+  CHECK_CONTAINS(refusal(content(with(0, 20240520))), "found a token file of llm.c; ");
+  CHECK_CONTAINS(refusal(content(with(0, 20240520))), "minillm import-tokens makes a data file of it");
+  CHECK_CONTAINS(refusal(content(with(0, 20240803))), "found a Llama 3 model of llm.c; ");
+  const TemporaryFolder folder;
+  CHECK_CONTAINS(message_of(Fault::input, [&] { open_foreign_model(folder / "none.bin"); }),
+                 "none.bin: cannot be opened: No such file");
 }

@@ -102,6 +102,19 @@ class CheckFloors(unittest.TestCase):
             self.assert_clean(script, "é" * 120)
             self.assert_finds(script, "\n" + "x" * 121, 2, "columns")
 
+    def test_pages(self):
+        long_line = "x" * 121
+        for page in ("README.md", "docs/a.md", "tests/golden/README.md"):
+            self.assert_finds_in_page(page, f"\n{long_line}\n", 2)
+            self.assert_finds_in_page(page, f"```\na\n```\n{long_line}\n", 4)
+            for text in ("x" * 120, f"| {long_line} |", f"```\n{long_line}\n```\n"):
+                self.assertEqual(run({page: text, "core/a.cpp": ""})[0], 0, text)
+
+    def assert_finds_in_page(self, page, text, line):
+        status, out = run({page: text, "core/a.cpp": ""})
+        self.assertEqual(status, 1, out)
+        self.assertIn(f"{page}:{line}: 121 columns", out)
+
     def test_comments_and_strings_are_not_code(self):
         self.assert_clean("core/a.cpp", '// #include "autograd/tape.h"\n/* assert(x)\n _mm_add_ps */\n'
                                         'const char* s = "assert(x) // _mm_add_ps"; int n = 1\'000\'000;\n')

@@ -1,5 +1,6 @@
 """scripts/check_readme_map: what is missing, gone or without text fails; --write repairs and keeps what was written."""
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,16 @@ class CheckReadmeMap(unittest.TestCase):
         self.assertIn("    b.h                   rows\n", text)
         self.assertTrue(text.startswith("# Title\n") and text.endswith("tail\n"))
         self.assertEqual(self.run_again()[0], 0)
+
+    def test_a_long_sentence_is_cut_behind_a_clause_or_a_word(self):
+        words = " ".join(["number"] * 20)
+        for sentence, expected in ((f"Adds: {words}", "Adds"), (f"Adds {words}", "Adds" + 12 * " number" + " ..."),
+                                   (f"Adds ({words})", "Adds"), (f"Adds, and more, {words}", "Adds, and more")):
+            (self.root / "core/a.h").write_text(f"// {sentence}.\n")
+            self.assertEqual(self.run_on([MAP[0], *MAP[2:]], "--write")[0], 0)
+            line = re.search(r"^  a\.h .*$", (self.root / "README.md").read_text(), re.M).group()
+            self.assertEqual(line, f"  a.h{21 * ' '}{expected}")
+            self.assertLessEqual(len(line), 120)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     docs_commands_test.py PROGRAM
 
-Command lines are those of code blocks and of `inline code`. Lines of `minillm check` without placeholders are run.
+Command lines are those of code blocks and of `inline code`. Lines of `minillm check` without placeholders are run, and
+settings for a resume of a run of configs/ are checked with that config.
 Words in capitals (DIR, CONFIG.toml) stand for something of the reader's; paths with "your" in them too. The files that
 comments of sources, scripts and configs name are there as well.
 """
@@ -77,10 +78,28 @@ class Program:
                 return f"{command} has no option {option}"
             if re.match(r"^\[?(model|data|optim|train|run)\.\w+=", word) and option not in self.keys:
                 return f"no config key {option}"
+        if command == "train" and "--resume" in rest:
+            return self.fault_of_resume(rest)
         if command == "check" and rest and not any(is_placeholder(word) or word.startswith("[") for word in rest):
             done = self.run(*words)
             if done.returncode != 0:
                 return f"exit status {done.returncode}: {done.stderr.strip()}"
+        return None
+
+
+    def fault_of_resume(self, words):
+        """train --resume runs/NAME train.steps=N can only make the run longer that the config NAME describes."""
+        run = next(iter(words[words.index("--resume") + 1:]), "")
+        config = ROOT / "configs" / f"{pathlib.PurePath(run).name}.toml"
+        if not (run.startswith("runs/") and config.is_file()):
+            return None
+        settings = [word for word in words if re.match(r"\w+\.\w+=", word)]
+        trained, asked = (self.run("check", config, *more, "--json") for more in ([], settings))
+        if asked.returncode != 0:
+            return f"exit status {asked.returncode}: {asked.stderr.strip()}"
+        steps, wanted = (json.loads(done.stdout)["config"]["train"]["steps"] for done in (trained, asked))
+        if any(word.startswith("train.steps=") for word in settings) and wanted <= steps:
+            return f"train.steps={wanted} does not make {run} longer, which has {steps} steps"
         return None
 
 
@@ -185,6 +204,14 @@ class DocsCommands(unittest.TestCase):
             self.assertEqual(self.faults(str(path.relative_to(ROOT)), text), [])
         self.assertGreater(counted, 40, "command lines found in all pages")
 
+    def test_states_of_a_checkpoint(self):
+        """Each /state/NAME of the page is one that a source of train/ writes or reads."""
+        page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+        names = set(re.findall(r"`/state/(\w+)`", page))
+        self.assertGreater(len(names), 8)
+        sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "train").glob("*.cpp"))
+        self.assertEqual([name for name in sorted(names) if f'"{name}"' not in sources], [])
+
     def test_every_command_has_an_example_in_each_readme(self):
         for name in ("README.md", "README.zh.md"):
             text = (ROOT / name).read_text(encoding="utf-8")
@@ -225,6 +252,8 @@ class DocsCommands(unittest.TestCase):
     def test_faults_are_found(self):
         for line in ("minillm trian configs/tiny.toml", "minillm train --resum DIR", "minillm eval RUN --nothing",
                      "minillm train CONFIG.toml optim.learning=1",
+                     "minillm train --resume runs/quickstart train.steps=500",
+                     "minillm train --resume runs/quickstart optim.lr=-1",
                      "minillm check configs/baseline.toml model.n_heads=7", "scripts/test.sh --nothing",
                      "scripts/nothing", "configs/nothing.toml", "docs/nothing.md"):
             self.assertGreaterEqual(len(self.faults("page", f"`{line}`")), 1, line)
@@ -232,6 +261,8 @@ class DocsCommands(unittest.TestCase):
         self.assertEqual(len(self.faults("page", "[x](nothing.md)")), 1)
         good = "minillm train CONFIG.toml [section.key=value]... [--out DIR]   # a comment --nothing"
         self.assertEqual(self.faults("page", f"```\n{good}\n```"), [])
+        for good in ("train --resume runs/quickstart train.steps=721", "train --resume runs/mine train.steps=1"):
+            self.assertEqual(self.faults("page", f"`minillm {good}`"), [])
 
 
 if __name__ == "__main__":

@@ -1,30 +1,80 @@
 #include "train/bench.h"
 
 #include "autograd/op_phase.h"
-#include "core/parallel.h"
+#include "autograd/ops.h"
+#include "core/fma_peak.h"
+#include "core/tensor.h"
 #include "nn/ledger.h"
+#include "tests/small_model.h"
 #include "train/complete_config.h"
 #include "train/memory_estimate.h"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <numeric>
+#include <set>
+#include <string>
+#include <vector>
 
 using namespace minillm;
 
 namespace {
 
-Config small_config() {
-  LoadedConfig loaded = parse_config(
+LoadedConfig small_config() {
+  return parse_config(
       "[model]\nvocab_size = 300\nd_model = 64\nn_layers = 2\nn_heads = 4\nd_ff = 96\nqk_norm = true\n"
-      "[data]\nseq_len = 64\n[train]\nbatch_size = 4\nmicro_batch_size = 2\nsteps = 100\n",
+      "[data]\nseq_len = 64\n[train]\nbatch_size = 4\nmicro_batch_size = 2\nsteps = 1\n[optim]\nwarmup_steps = 1\n",
       "small.toml");
+}
+
+MemoryEstimate estimate_of(const std::string& text) {
+  LoadedConfig loaded = parse_config(text, "r.toml");
   complete_config(loaded, nullptr);
-  return loaded.config;
+  return estimate_memory(Transformer(loaded.config.model), loaded.config);
 }
 
 double of(const std::array<double, phase_count>& values, Phase phase) {
   return values[static_cast<size_t>(phase)];
+}
+
+/// Names of the ops on a tape that holds one forward pass.
+std::set<std::string> ops_of(ModelConfig config, const TapeOptions& options) {
+  constexpr int64_t T = 8;
+  derive(config, 0, T);
+  Transformer model(config);
+  model.allocate(DType::float32, 1);
+  const Batch batch = small_batch(T, config.vocab_size);
+  Tape tape(options);
+  model.forward(tape, batch);
+  std::set<std::string> ops;
+  for (NodeId id = 0; id < tape.size(); ++id) {
+    ops.insert(tape.node(id).op);
+  }
+  return ops;
+}
+
+/// Models that use every op between them.
+std::vector<ModelConfig> models_with_every_op() {
+  std::vector<ModelConfig> configs;
+  for (const char* ffn : {"swiglu", "geglu", "reglu", "gelu", "gelu_tanh", "relu", "none"}) {
+    configs.push_back(small_model(50, 16));
+    configs.back().ffn = ffn;
+  }
+  configs[0].norm = "zero_centered_rmsnorm";
+  configs[0].attention_gate = "elementwise";
+  configs[1].norm = "layernorm";
+  configs[1].position = "learned";
+  configs[1].bias = true;
+  configs[2].qk_norm = true;
+  configs[2].n_kv_heads = 2;
+  configs[3].dropout = 0.1;
+  configs[3].position = "sinusoidal";
+  configs[4].residual = "none";
+  configs[4].tie_embeddings = false;
+  configs[5].norm_position = "sublayer_output";
+  configs[6].position = "none";
+  return configs;
 }
 
 }  // namespace
@@ -49,31 +99,83 @@ TEST_CASE("a benchmark's phases sum to its step, and each has its time") {
 }
 
 TEST_CASE("a benchmark's operations are the ledger's") {
-  const Config config = small_config();
-  const BenchResult result = bench(config, {.warmup_steps = 1, .steps = 1});
-  const Ledger ledger = make_ledger(Transformer(config.model));
+  LoadedConfig loaded = small_config();
+  const BenchResult result = bench(loaded, {.warmup_steps = 1, .steps = 1});
+  complete_config(loaded, nullptr);
+  const Ledger ledger = make_ledger(Transformer(loaded.config.model));
   CHECK(result.parameters == ledger.parameters);
   CHECK(result.flops == 256.0 * static_cast<double>(ledger.flops_per_token));
   const double products = of(result.phase_flops, Phase::gemm_forward) + of(result.phase_flops, Phase::gemm_dx) +
                           of(result.phase_flops, Phase::gemm_dw);
   CHECK(products + of(result.phase_flops, Phase::attention) == doctest::Approx(result.flops));
-  CHECK(result.mfu() > 0);
+  CHECK(result.has_peak() == (fma_peak_gflops() > 0));
+  CHECK((result.mfu() > 0) == result.has_peak());
 }
 
-TEST_CASE("every op that a model spends its time in has a phase") {
-  for (const char* op : {"linear", "causal_attention", "rope", "rmsnorm", "layernorm", "swiglu", "gelu",
-                         "linear_cross_entropy", "cross_entropy", "matmul"}) {
-    CAPTURE(op);
-    CHECK(phase_of(op) != Phase::other);
+TEST_CASE("a benchmark takes the vocabulary of its data, or one of its own without data") {
+  const std::string small = "[model]\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 24\n";
+  const BenchOptions one_step = {.warmup_steps = 1, .steps = 1};
+  const BenchResult random = bench(parse_config(small + "[data]\nseq_len = 16\n", "r.toml"), one_step);
+  CHECK(random.last_loss == doctest::Approx(std::log(bench_vocab_size)).epsilon(0.05));
+  LoadedConfig loaded = parse_config(small + "[data]\nseq_len = 16\npath = \"synthetic\"\n", "s.toml");
+  const BenchResult synthetic = bench(loaded, one_step);
+  const TokenFile data = open_data("synthetic");
+  CHECK(random.parameters - synthetic.parameters == 16 * (bench_vocab_size - data.vocab_size));
+}
+
+TEST_CASE("every op that a model is made of is counted in a phase, or is one that belongs to the rest") {
+  // Leaves, copies, the residual stream, and the primitives that composed ops are made of.
+  const std::set<std::string> others = {
+      "parameter", "constant", "embedding", "dropout", "reshape",    "slice", "concat", "transpose", "add",
+      "sub",       "mul",      "div",       "scale",   "add_scalar", "pow",   "exp",    "log",       "sqrt",
+      "tanh",      "sigmoid",  "erf",       "sum",     "mean",       "max",   "maximum"};
+  std::set<std::string> seen;
+  for (const ModelConfig& config : models_with_every_op()) {
+    for (const TapeOptions& options :
+         {TapeOptions{}, TapeOptions{.kernels = Kernels::reference}, TapeOptions{.ops = Ops::composed}}) {
+      seen.merge(ops_of(config, options));
+    }
   }
-  CHECK(phase_of("embedding") == Phase::other);
+  for (const std::string& op : seen) {
+    CAPTURE(op);
+    CHECK((phase_of(op) != Phase::other) != (others.count(op) == 1));
+  }
+  for (const char* op : {"linear", "causal_attention", "attention_gate", "rope", "qk_norm", "rmsnorm", "layernorm",
+                         "swiglu", "gelu", "linear_cross_entropy", "cross_entropy", "matmul"}) {
+    CAPTURE(op);
+    CHECK(seen.count(op) == 1);
+  }
+}
+
+TEST_CASE("the gradient of a bias is counted with that of its weight") {
+  const Buffer x({64, 8}, DType::float32);
+  const Buffer weight({16, 8}, DType::float32);
+  const Buffer bias({16}, DType::float32);
+  Tape tape;
+  const Var y = linear(tape.constant(x.tensor()), tape.constant(weight.tensor()), tape.variable(bias.tensor()));
+  const Var loss = sum_all(y);
+  PhaseClock clock;
+  tape.backward(loss);
+  CHECK(of(clock.take(), Phase::gemm_dw) > 0);
 }
 
 TEST_CASE("memory by formula: the reference model at B4 T256") {
-  LoadedConfig loaded = parse_config("[model]\nvocab_size = 2048\n[train]\nbatch_size = 4\n", "r.toml");
-  complete_config(loaded, nullptr);
-  const MemoryEstimate estimate = estimate_memory(Transformer(loaded.config.model), loaded.config);
-  CHECK(estimate.state == 16.0 * 3688704);
+  const MemoryEstimate estimate = estimate_of("[model]\nvocab_size = 2048\n[train]\nbatch_size = 4\n");
+  CHECK(estimate.state == 16 * 3688704);
+  CHECK(estimate.rotary_table == 4.0 * 256 * 32);
   CHECK(estimate.activations == 4.0 * 1024 * 4 * 2912);
-  CHECK(estimate.workspace == 4.0 * (1024 * 3088 + 1048576));
+  CHECK(estimate.workspace == 4.0 * (1024 * 3088 + 512 * 2064));  // 512 rows of logits are a chunk
+  CHECK(estimate.total() == 16.0 * 3688704 + 4.0 * 256 * 32 + estimate.activations + estimate.workspace);
+}
+
+TEST_CASE("memory by formula: a chunk of logits has at most 1,024 rows, and no more than there are") {
+  const std::string model = "[model]\nvocab_size = 64\nn_layers = 1\n[data]\nseq_len = 256\n[train]\nbatch_size = ";
+  const auto logits = [&](const std::string& rest, double tokens) {
+    return estimate_of(model + rest).workspace / 4 - tokens * 3088;
+  };
+  CHECK(logits("1\n", 256) == 256 * 80);
+  CHECK(logits("8\n", 2048) == 1024 * 80);
+  CHECK(logits("8\nmicro_batch_size = 2\n", 512) == 512 * 80);
+  CHECK(logits("8\nops = \"composed\"\n", 2048) == 2048 * 64);  // there all logits stand in memory
+  CHECK(logits("8\nkernels = \"reference\"\n", 2048) == 2048 * 64);
 }
