@@ -4,7 +4,8 @@
 #   scripts/setup.sh [--dev] [--list]
 #
 # Says first what it will install; what is there already is left alone, so it is safe to run again.
-# --dev adds what the project's own checks use (clang, clang-format, clang-tidy, Google Benchmark, gdb). --list prints the packages.
+# --dev adds what the project's own checks use (clang, clang-format, clang-tidy, Google Benchmark, gdb). --list prints
+# the packages.
 set -euo pipefail
 
 # ocl-icd-opencl-dev: Debian 12's libdnnl-dev only recommends it, but CMake cannot find oneDNN without it.
