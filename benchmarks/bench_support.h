@@ -42,8 +42,8 @@ inline void count_flops(benchmark::State& state, double flops) {
 
 /// Bytes a second of a kernel that is bound by memory: floats read and written, each counted once.
 inline void count_floats(benchmark::State& state, int64_t floats) {
-  state.counters["bytes/s"] = benchmark::Counter(static_cast<double>(floats) * sizeof(float),
-                                                 benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["bytes/s"] =
+      benchmark::Counter(static_cast<double>(floats) * sizeof(float), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 /// Tells the compiler that `buffer` was read.
