@@ -31,8 +31,12 @@ struct Node {
   const char* scope = "";  ///< interned by the tape: "model.layers.3.self_attn"
   Here here;               ///< where the op was called
   NodeId id = -1;
-  bool needs_grad = false;   ///< some input leads to a parameter or variable, and the tape records
-  std::span<NodeId> inputs;  ///< in the order of the op's arguments
+  bool needs_grad = false;    ///< some input leads to a parameter or variable, and the tape records
+  bool saved = false;         ///< some backward reads `value` (Tape::save)
+  bool recomputable = false;  ///< forward() makes `value` again, cheaply beside what reads it
+  bool released = false;      ///< the memory of `value` went back (Tape::release_unsaved)
+  bool pinned = false;        ///< that must not happen: a leaf, or a value that a view shares
+  std::span<NodeId> inputs;   ///< in the order of the op's arguments
   Tensor value;
   Tensor grad;                     ///< empty until the first accumulation
   Parameter* parameter = nullptr;  ///< set on a parameter's leaf: `grad` is then the parameter's own
@@ -42,6 +46,9 @@ struct Node {
   /// The contract of every op: backward adds to what is there, because an input may have other readers; only where
   /// Tape::gradient_target says `fresh` does it overwrite.
   virtual void backward(Tape& tape) = 0;
+
+  /// Fills `value` from the inputs' values. Only `recomputable` ops have it: backward then calls it once more.
+  virtual void forward(Tape& tape);
 
  protected:
   Node() = default;

@@ -25,19 +25,19 @@ double norm(const Tensor& tensor) {
 
 }  // namespace
 
-// --- GradientPool ---
+// --- MemoryPool ---
 
-GradientPool::SizeClass& GradientPool::size_class(size_t bytes) {
-  for (SizeClass& entry : classes_) {
-    if (entry.bytes == bytes) {
-      return entry;
-    }
+MemoryPool::SizeClass& MemoryPool::size_class(size_t bytes) {
+  const auto place = std::lower_bound(classes_.begin(), classes_.end(), bytes,
+                                      [](const SizeClass& entry, size_t size) { return entry.bytes < size; });
+  if (place != classes_.end() && place->bytes == bytes) {
+    return *place;
   }
-  classes_.push_back({bytes, {}});
-  return classes_.back();
+  return *classes_.insert(place, {bytes, {}});
 }
 
-void* GradientPool::take(size_t bytes) {
+void* MemoryPool::take(size_t bytes) {
+  in_use_ += bytes;
   std::vector<void*>& free = size_class(bytes).free;
   if (free.empty()) {
     return arena_.allocate(bytes);
@@ -47,15 +47,23 @@ void* GradientPool::take(size_t bytes) {
   return memory;
 }
 
-void GradientPool::give_back(void* memory, size_t bytes) {
+void MemoryPool::give_back(void* memory, size_t bytes) {
+  in_use_ -= bytes;
   size_class(bytes).free.push_back(memory);
 }
 
-void GradientPool::clear() {
+void MemoryPool::clear() {
   for (SizeClass& entry : classes_) {
     entry.free.clear();
   }
   arena_.clear();
+  in_use_ = 0;
+}
+
+// --- Node ---
+
+void Node::forward(Tape&) {
+  check(false, "#{} {} is marked as recomputable and has no forward", id, op);
 }
 
 // --- Tape ---
@@ -65,6 +73,7 @@ Tape::Tape(TapeOptions options) : options_(options) {}
 Var Tape::constant(const Tensor& value, Here here) {
   LeafNode& node = place<LeafNode>("constant", {}, here);
   node.value = value;
+  node.pinned = true;
   return var(node);
 }
 
@@ -99,7 +108,7 @@ Var Tape::parameter(Parameter& parameter, Here here) {
 
 Tensor Tape::allocate(const Shape& shape, DType dtype) {
   const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
-  return {arena_.allocate(bytes), shape, dtype};
+  return {pool_.take(bytes), shape, dtype};
 }
 
 void Tape::append(Node& node, const char* op, std::span<const Var> inputs, Here here) {
@@ -131,8 +140,19 @@ GradientTarget Tape::gradient_target(NodeId id) {
   if (target.grad) {
     return {target.grad, false};
   }
-  target.grad = {gradient_pool_.take(target.value.bytes()), target.value.shape, target.value.dtype};
+  target.grad = {pool_.take(target.value.bytes()), target.value.shape, target.value.dtype};
   return {target.grad, true};
+}
+
+bool Tape::move_gradient(Node& node, NodeId id) {
+  Node& target = *nodes_[static_cast<size_t>(id)];
+  const bool is_leaf = target.inputs.empty();
+  if (options_.retain || is_leaf || !target.needs_grad || target.grad || target.value.numel() != node.grad.numel()) {
+    return false;
+  }
+  target.grad = {node.grad.data, target.value.shape, target.value.dtype};
+  node.grad = {};
+  return true;
 }
 
 Tensor Tape::gradient(NodeId id) {
@@ -143,10 +163,47 @@ Tensor Tape::gradient(NodeId id) {
   return target.tensor;
 }
 
+const Tensor& Tape::value(NodeId id) {
+  Node& target = node(id);
+  if (!target.value) {
+    recompute(target);
+  }
+  return target.value;
+}
+
+void Tape::recompute(Node& node) {
+  check(node.recomputable, "#{} {} was read in backward and not saved: an op calls Tape::save for what it reads there",
+        node.id, node.op);
+  const InPhase part(phase_of(node.op));
+  node.value.data = pool_.take(node.value.bytes());
+  node.forward(*this);
+}
+
+void Tape::release_unsaved(NodeId first, Var result) {
+  if (options_.retain || !fast() || composed()) {
+    return;
+  }
+  for (NodeId id = first; id < size(); ++id) {
+    Node& current = node(id);
+    const bool needed = current.saved && !current.recomputable;
+    if (!current.pinned && !needed && id != result.id()) {
+      release_value(current);
+      current.released = true;
+    }
+  }
+}
+
+void Tape::release_value(Node& node) {
+  if (node.value) {
+    pool_.give_back(node.value.data, node.value.bytes());
+    node.value.data = nullptr;
+  }
+}
+
 void Tape::release_gradient(Node& node) {
   const bool is_leaf = node.inputs.empty();
   if (node.grad && !is_leaf) {
-    gradient_pool_.give_back(node.grad.data, node.grad.bytes());
+    pool_.give_back(node.grad.data, node.grad.bytes());
     node.grad = {};
   }
 }
@@ -156,7 +213,7 @@ void Tape::backward(Var loss, double seed) {
         loss.shape());
   check(loss.node().needs_grad, "#{} {} does not depend on any parameter or variable, or the tape does not record",
         loss.id(), loss.node().op);
-  if (options_.retain_grads) {
+  if (options_.retain) {
     // What an earlier backward left in intermediate values would be passed on a second time.
     for (Node* node : nodes_) {
       release_gradient(*node);
@@ -171,15 +228,17 @@ void Tape::backward(Var loss, double seed) {
   for (NodeId id = loss.id(); id >= 0; --id) {
     Node& current = *nodes_[static_cast<size_t>(id)];
     const bool is_leaf = current.inputs.empty();
-    if (!current.needs_grad || !current.grad || is_leaf) {
-      continue;
+    if (current.needs_grad && current.grad && !is_leaf) {
+      if (PhaseClock::is_running()) {
+        PhaseClock::move_to(phase_of(current.op));
+      }
+      current.backward(*this);
+      if (!options_.retain) {
+        release_gradient(current);
+      }
     }
-    if (PhaseClock::is_running()) {
-      PhaseClock::move_to(phase_of(current.op));
-    }
-    current.backward(*this);
-    if (!options_.retain_grads) {
-      release_gradient(current);
+    if (current.released) {  // those that read it, all later on the tape, are done
+      release_value(current);
     }
   }
   PhaseClock::move_to(Phase::other);
@@ -188,7 +247,7 @@ void Tape::backward(Var loss, double seed) {
 void Tape::clear() {
   nodes_.clear();
   arena_.clear();
-  gradient_pool_.clear();
+  pool_.clear();
   ++epoch_;
 }
 

@@ -26,9 +26,9 @@ enum class Ops : uint8_t { fused, composed };      ///< train.ops; composed buil
 struct TapeOptions {
   Kernels kernels = Kernels::fast;
   Ops ops = Ops::fused;
-  bool record = true;         ///< false: no gradients, the same forward code runs
-  bool training = true;       ///< false: dropout is the identity
-  bool retain_grads = false;  ///< keep gradients of intermediate values after backward, to look at
+  bool record = true;    ///< false: no gradients, the same forward code runs
+  bool training = true;  ///< false: dropout is the identity
+  bool retain = false;   ///< keep all intermediate values and their gradients, to look at
 };
 
 /// Where an accumulating kernel writes an input's gradient.
@@ -39,12 +39,14 @@ struct GradientTarget {
   explicit operator bool() const { return static_cast<bool>(tensor); }
 };
 
-/// Recycles the gradients of intermediate values by size, so that backward holds few at a time.
-class GradientPool {
+/// An arena that recycles: what is given back is what the next request of the same size gets.
+class MemoryPool {
  public:
   void* take(size_t bytes);
   void give_back(void* memory, size_t bytes);
   void clear();
+  size_t bytes_in_use() const { return in_use_; }
+  size_t peak_bytes() const { return arena_.bytes_used(); }
   size_t bytes_reserved() const { return arena_.bytes_reserved(); }
 
  private:
@@ -55,7 +57,8 @@ class GradientPool {
   SizeClass& size_class(size_t bytes);
 
   Arena arena_;
-  std::vector<SizeClass> classes_;  // few distinct sizes: a linear search is enough
+  std::vector<SizeClass> classes_;  // ascending
+  size_t in_use_ = 0;
 };
 
 /// One forward and backward pass at a time; not for use from several threads.
@@ -98,17 +101,26 @@ class Tape {
   N& make_view(const char* op, Var input, const Tensor& value, Here here) {
     N& node = place<N>(op, {&input, 1}, here);
     node.value = value;
+    node.pinned = true;
+    input.node().pinned = true;
     return node;
   }
   Var var(const Node& node) { return {this, node.id, epoch_}; }
 
-  /// Uninitialised memory until clear(): values saved for backward.
+  /// The id of an operand whose value backward will read. An op saves each of them, and its own value if it reads that;
+  /// what nobody saved may be gone by then.
+  NodeId save(Var operand) {
+    operand.node().saved = operand.node().saved || options_.record;
+    return operand.id();
+  }
+
+  /// Uninitialised memory until clear(): what an op saves for backward beside values.
   Tensor allocate(const Shape& shape, DType dtype);
 
-  /// Memory that lives as long as this object, recycled with the gradients: what an op needs while it runs.
+  /// Memory that lives as long as this object: what an op needs while it runs.
   class Scratch {
    public:
-    Scratch(GradientPool& pool, const Shape& shape, DType dtype) : pool_(pool), tensor_{nullptr, shape, dtype} {
+    Scratch(MemoryPool& pool, const Shape& shape, DType dtype) : pool_(pool), tensor_{nullptr, shape, dtype} {
       tensor_.data = pool_.take(tensor_.bytes());
     }
     ~Scratch() { pool_.give_back(tensor_.data, tensor_.bytes()); }
@@ -118,20 +130,33 @@ class Tape {
     const Tensor& tensor() const { return tensor_; }
 
    private:
-    GradientPool& pool_;
+    MemoryPool& pool_;
     Tensor tensor_;
   };
-  Scratch scratch(const Shape& shape, DType dtype) { return {gradient_pool_, shape, dtype}; }
+  Scratch scratch(const Shape& shape, DType dtype) { return {pool_, shape, dtype}; }
+
+  // --- between ops ---
+
+  /// Gives the memory of the values made since node `first` to those that follow, `result` apart, as far as no backward
+  /// needs them: those that nobody saved, and those that can be computed again. Whoever calls it reads no Var of them
+  /// any more; one that is read throws. Does nothing under TapeOptions::retain and on the readable paths (reference
+  /// kernels, composed ops), where everything stays to be looked at.
+  void release_unsaved(NodeId first, Var result);
 
   // --- inside Node::backward ---
 
   Node& node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
-  const Tensor& value(NodeId id) const { return nodes_[static_cast<size_t>(id)]->value; }
+  /// The value of an operand that was saved; computed again when its memory was released.
+  const Tensor& value(NodeId id);
+  const Shape& shape(NodeId id) const { return nodes_[static_cast<size_t>(id)]->value.shape; }
 
   /// The gradient of an input to add to (zero-filled at its first use); empty when the input needs none.
   Tensor gradient(NodeId id);
   /// The same without the zero-fill, for kernels that can overwrite: saves a pass over memory.
   GradientTarget gradient_target(NodeId id);
+  /// Makes the gradient of `node` that of its input `id`, memory and all, when it is the input's first: saves a copy
+  /// for the last input to which an op passes its gradient on unchanged. False: nothing was done.
+  bool move_gradient(Node& node, NodeId id);
 
   // --- running ---
 
@@ -166,9 +191,9 @@ class Tape {
 
   uint32_t epoch() const { return epoch_; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
-  size_t arena_bytes() const { return arena_.bytes_used(); }
-  size_t arena_bytes_reserved() const { return arena_.bytes_reserved(); }
-  size_t gradient_pool_bytes() const { return gradient_pool_.bytes_reserved(); }
+  size_t bytes_in_use() const { return arena_.bytes_used() + pool_.bytes_in_use(); }
+  size_t peak_bytes() const { return arena_.bytes_used() + pool_.peak_bytes(); }  ///< since clear()
+  size_t bytes_reserved() const { return arena_.bytes_reserved() + pool_.bytes_reserved(); }
 
   /// One line a node: id, op, scope, shape, |value|, |grad|, where it was called.
   void dump(std::FILE* out) const;
@@ -183,11 +208,13 @@ class Tape {
   }
   void append(Node& node, const char* op, std::span<const Var> inputs, Here here);
   const char* intern(std::string_view scope);
+  void recompute(Node& node);
+  void release_value(Node& node);
   void release_gradient(Node& node);
 
   TapeOptions options_;
-  Arena arena_;
-  GradientPool gradient_pool_;
+  Arena arena_;      // nodes
+  MemoryPool pool_;  // values, gradients and scratch memory
   std::vector<Node*> nodes_;
   std::set<std::string, std::less<>> scopes_;
   const char* scope_ = "";

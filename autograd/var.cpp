@@ -17,10 +17,17 @@ Node& Var::node() const {
   return owner.node(id_);
 }
 
+const Tensor& Var::value() const {
+  const Node& here = node();
+  check(static_cast<bool>(here.value), "#{} {} was released and read again (TapeOptions::retain keeps all values)", id_,
+        here.op);
+  return here.value;
+}
+
 const Tensor& Var::grad() const {
   const Node& here = node();
   check(static_cast<bool>(here.grad), "#{} {} has no gradient: {}", id_, here.op,
-        here.needs_grad ? "backward has not reached it, or it was given back (TapeOptions::retain_grads keeps it)"
+        here.needs_grad ? "backward has not reached it, or it was given back (TapeOptions::retain keeps it)"
                         : "nothing it was computed from needs one");
   return here.grad;
 }

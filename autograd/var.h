@@ -17,12 +17,12 @@ class Var {
   Node& node() const;  ///< throws an Error when the tape was cleared since
   NodeId id() const { return id_; }
 
-  const Tensor& value() const { return node().value; }
+  const Tensor& value() const;  ///< throws an Error when its memory was released (Tape::release_unsaved)
   const Shape& shape() const { return node().value.shape; }
   DType dtype() const { return node().value.dtype; }
 
   /// The gradient after backward. Throws when there is none: the node needs no gradient, or is an intermediate value
-  /// whose gradient was given back to the pool (TapeOptions::retain_grads keeps them).
+  /// whose gradient was given back to the pool (TapeOptions::retain keeps them).
   const Tensor& grad() const;
 
   /// The value of a one-element tensor.

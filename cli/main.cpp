@@ -3,6 +3,8 @@
 #include "cli/command.h"
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/kernels/gemm.h"
+#include "core/kernels/instruction_set.h"
 #include "core/openmp_runtime.h"
 #include "core/text.h"
 #include "data/h5_version.h"
@@ -41,8 +43,8 @@ std::string overview(const std::vector<Command>& commands) {
 std::string version_text() {
   const std::string of_commit = commit().empty() ? "" : " (commit " + commit() + ")";
   const std::string onednn = onednn_version().empty() ? "none" : onednn_version();
-  return fmt::format("minillm {}{}\ncompiler {}\noneDNN {}\nHDF5 {}\n", version(), of_commit, compiler(), onednn,
-                     hdf5_version());
+  return fmt::format("minillm {}{}\ncompiler {}\nproducts by {}\noneDNN {}\nHDF5 {}\n", version(), of_commit,
+                     compiler(), kernels::gemm_engine(), onednn, hdf5_version());
 }
 
 const Command& find_command(const std::vector<Command>& commands, const std::string& name) {
@@ -77,6 +79,8 @@ int run(std::vector<std::string> typed) {
     std::fputs(help_text(command.spec).c_str(), stdout);
     return 0;
   }
+  static_cast<void>(
+      kernels::widest_instruction_set());  // a wrong MINILLM_MAX_ISA ends here, before anything is written
   return command.run(parse_arguments(command.spec, typed));
 }
 

@@ -39,7 +39,7 @@ void* Arena::allocate(size_t bytes) {
 
 void Arena::clear() {
   if (blocks_.size() > 1) {
-    const size_t total = reserved_;
+    const size_t total = used_;  // without the gaps at the blocks' ends
     blocks_.clear();
     reserved_ = 0;
     add_block(total);

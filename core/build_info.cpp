@@ -1,5 +1,6 @@
 #include "core/build_info.h"
 
+#include "core/kernels/gemm.h"
 #include "core/rng.h"
 
 #include <fmt/format.h>
@@ -21,16 +22,7 @@ namespace minillm {
 namespace {
 
 // Raised with every change that moves a bit of a run's losses or weights.
-constexpr int numerics_revision = 3;
-
-/// What oneDNN dispatches to on this machine, as its own number; 0 without oneDNN.
-int onednn_instruction_set() {
-#ifdef MINILLM_ONEDNN
-  return static_cast<int>(dnnl_get_effective_cpu_isa());
-#else
-  return 0;
-#endif
-}
+constexpr int numerics_revision = 4;
 
 /// log, exp, sin and cos in double come from the C library, which chooses a version of each by the processor.
 std::string math_library() {
@@ -69,8 +61,8 @@ std::string onednn_version() {
 }
 
 std::string numerics() {
-  const std::string facts = fmt::format("{} | {} | {} | oneDNN {} isa {} | revision {}", compiler(), MINILLM_FLAGS,
-                                        math_library(), onednn_version(), onednn_instruction_set(), numerics_revision);
+  const std::string facts = fmt::format("{} | {} | {} | {} | revision {}", compiler(), MINILLM_FLAGS, math_library(),
+                                        kernels::gemm_numerics(), numerics_revision);
   return fmt::format("{:016x}", random_key(0, "numerics", facts));
 }
 

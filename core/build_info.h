@@ -17,9 +17,9 @@ std::string compiler();
 /// The version of oneDNN that runs: "2.6.3"; "" when it is built without.
 std::string onednn_version();
 
-/// A hash of what decides the bits of a run beside its config and seed: compiler, build flags, C library, oneDNN
-/// and the instruction set it chose, and a revision that is raised whenever the code changes results. Runs are
-/// comparable bit for bit where it is equal.
+/// A hash of what decides the bits of a run beside its config and seed: compiler, build flags, C library, what
+/// multiplies matrices (kernels::gemm_numerics), and a revision that is raised whenever the code changes results. Runs
+/// are comparable bit for bit where it is equal.
 std::string numerics();
 
 }  // namespace minillm

@@ -1,5 +1,6 @@
 #include "core/fma_peak.h"
 
+#include "core/kernels/instruction_set.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
 
@@ -62,11 +63,10 @@ struct Version {
 };
 
 Version widest_version() {
-  if (__builtin_cpu_supports("avx512f")) {
-    return {fma_chains_avx512, 16};
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return {fma_chains_avx2, 8};
+  switch (kernels::widest_instruction_set()) {
+    case kernels::InstructionSet::avx512: return {fma_chains_avx512, 16};
+    case kernels::InstructionSet::avx2: return {fma_chains_avx2, 8};
+    case kernels::InstructionSet::baseline: break;
   }
   return {nullptr, 0};
 }

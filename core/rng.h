@@ -25,9 +25,10 @@ class RandomStream {
   explicit RandomStream(RandomKey key) : key_(key) {}
 
   uint64_t next_u64();
-  double uniform();                ///< in [0, 1), 53 bits
-  double normal();                 ///< mean 0, variance 1 (Box-Muller in double)
-  uint64_t below(uint64_t bound);  ///< in [0, bound), unbiased; bound >= 1
+  double uniform();                                 ///< in [0, 1), 53 bits
+  void skip(uint64_t draws) { counter_ += draws; }  ///< before the first number: as if so many had been drawn
+  double normal();                                  ///< mean 0, variance 1 (Box-Muller in double)
+  uint64_t below(uint64_t bound);                   ///< in [0, bound), unbiased; bound >= 1
 
  private:
   RandomKey key_;

@@ -64,7 +64,9 @@ Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_
   x = embed_positions_.add_to(x);
   x = dropout(x, config_.dropout, "model.embed_tokens");
   for (const auto& layer : layers_) {
+    const NodeId first = tape.size();
     x = layer->forward(x);
+    tape.release_unsaved(first, x);
   }
   return norm_ != nullptr ? norm_->forward(x) : x;
 }

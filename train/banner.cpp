@@ -1,6 +1,7 @@
 #include "train/banner.h"
 
 #include "core/build_info.h"
+#include "core/kernels/gemm.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -48,8 +49,7 @@ std::string parameter_table(const Transformer& model) {
 }
 
 void log_banner(const Config& config, const TokenFile& data, const Transformer& model, const AdamW& optimizer) {
-  const std::string onednn = onednn_version().empty() ? "without oneDNN" : "oneDNN " + onednn_version();
-  log_info("minillm {}, {}, {} of {} usable cores, {} kernels, {} ops", version(), onednn,
+  log_info("minillm {}, products by {}, {} of {} usable cores, {} kernels, {} ops", version(), kernels::gemm_engine(),
            num_threads() == 1 ? "1 thread" : fmt::format("{} threads", num_threads()), usable_cores(),
            config.train.dtype == "float64" ? "reference" : config.train.kernels, config.train.ops);
   const int64_t T = config.data.seq_len;

@@ -25,7 +25,7 @@ struct Summary {
   std::string init;  ///< what the weights started from and its SHA-256; "" = the seed
   std::string version;
   std::string commit;
-  std::string numerics;  ///< hash of compiler, flags, oneDNN and instruction set
+  std::string numerics;  ///< core/build_info.h's hash
   int threads = 0;
   std::string cpu;
 };

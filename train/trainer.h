@@ -34,7 +34,7 @@ class Trainer {
   int64_t steps_done() const { return optimizer_.steps(); }
 
   /// The most that the tape and the gradients under way held.
-  size_t arena_bytes() const { return tape_.arena_bytes_reserved() + tape_.gradient_pool_bytes(); }
+  size_t arena_bytes() const { return tape_.bytes_reserved(); }
 
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }

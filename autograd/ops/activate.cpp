@@ -14,6 +14,7 @@ struct ActivateNode final : Node {
   NodeId x;
   Activation kind;
 
+  void forward(Tape& tape) override;
   void backward(Tape& tape) override;
 };
 
@@ -21,18 +22,24 @@ template <class T>
 Var activate_fused(Var x, Activation kind, Here here) {
   Tape& tape = x.tape();
   auto& node = tape.make<ActivateNode<T>>(kernels::name_of(kind), {x}, x.shape(), x.dtype(), here);
-  node.x = x.id();
+  node.x = tape.save(x);
   node.kind = kind;
-  const T* x_values = x.value().as<T>();
-  T* y = node.value.template as<T>();
+  node.recomputable = true;
+  node.forward(tape);
+  return tape.var(node);
+}
+
+template <class T>
+void ActivateNode<T>::forward(Tape& tape) {
+  const T* x_values = tape.value(x).as<T>();
+  T* y = value.as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::activate_forward(x_values, y, x.value().numel(), kind);
-      return tape.var(node);
+      kernels::activate_forward(x_values, y, value.numel(), kind);
+      return;
     }
   }
-  kernels::activate_forward_reference(x_values, y, x.value().numel(), kind);
-  return tape.var(node);
+  kernels::activate_forward_reference(x_values, y, value.numel(), kind);
 }
 
 template <class T>

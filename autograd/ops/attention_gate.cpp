@@ -22,8 +22,8 @@ Var attention_gate_fused(Var attended, Var qkv, const QkvLayout& layout, Here he
   const int64_t R = rows_of(qkv.shape());
   auto& node =
       tape.make<AttentionGateNode<T>>("attention_gate", {attended, qkv}, attended.shape(), attended.dtype(), here);
-  node.attended = attended.id();
-  node.qkv = qkv.id();
+  node.attended = tape.save(attended);
+  node.qkv = tape.save(qkv);
   node.layout = layout;
   const T* a = attended.value().as<T>();
   const T* qkv_values = qkv.value().as<T>();

@@ -25,7 +25,8 @@ Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
   const int64_t positions = qkv.shape()[1];
   const Shape shape = {B, positions, layout.n_heads * layout.head_dim};
   auto& node = tape.make<CausalAttentionNode<T>>("causal_attention", {qkv}, shape, qkv.dtype(), here);
-  node.qkv = qkv.id();
+  node.qkv = tape.save(qkv);
+  node.saved = true;
   node.layout = layout;
   node.lse = tape.allocate({B, layout.n_heads, positions}, qkv.dtype());
   const T* qkv_values = qkv.value().as<T>();
@@ -48,13 +49,19 @@ void CausalAttentionNode<T>::backward(Tape& tape) {
   const T* dout = grad.as<T>();
   const T* qkv_values = tape.value(qkv).as<T>();
   const T* out = value.as<T>();
-  T* dqkv = tape.gradient(qkv).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::attention_backward(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);
+      GradientTarget dqkv = tape.gradient_target(qkv);
+      if (dqkv.fresh && layout.gated) {  // the kernel leaves gate slices alone
+        fill_zero(dqkv.tensor);
+        dqkv.fresh = false;
+      }
+      kernels::attention_backward(dout, qkv_values, out, lse.as<T>(), dqkv.tensor.as<T>(), B, positions, layout,
+                                  dqkv.fresh);
       return;
     }
   }
+  T* dqkv = tape.gradient(qkv).as<T>();
   kernels::attention_backward_reference(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);
 }
 

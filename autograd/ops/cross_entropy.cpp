@@ -26,7 +26,7 @@ Var cross_entropy_fused(Var logits, std::span<const int32_t> targets, Here here)
   const int64_t R = logits.shape()[0];
   const int64_t V = logits.shape()[1];
   auto& node = tape.make<CrossEntropyNode<T>>("cross_entropy", {logits}, {}, DType::float64, here);
-  node.logits = logits.id();
+  node.logits = tape.save(logits);
   node.targets = save_targets(tape, targets);
   node.row_max = tape.allocate({R}, logits.dtype());
   node.row_sum = tape.allocate({R}, logits.dtype());
@@ -53,8 +53,8 @@ Var cross_entropy_fused(Var logits, std::span<const int32_t> targets, Here here)
 // dlogits = dloss / counted * (softmax - onehot), 0 in rows that are not counted
 template <class T>
 void CrossEntropyNode<T>::backward(Tape& tape) {
-  const int64_t R = tape.value(logits).shape[0];
-  const int64_t V = tape.value(logits).shape[1];
+  const int64_t R = tape.shape(logits)[0];
+  const int64_t V = tape.shape(logits)[1];
   const double unit = mean_over(*grad.as<double>(), counted);
   const T* x = tape.value(logits).as<T>();
   if constexpr (std::is_same_v<T, float>) {

@@ -62,7 +62,9 @@ Var add_of(Var a, Var b, Here here) {
 template <class T>
 void AddNode<T>::backward(Tape& tape) {
   add_to_gradient(tape, a, grad);
-  add_to_gradient(tape, b, grad);
+  if (!tape.move_gradient(*this, b)) {
+    add_to_gradient(tape, b, grad);
+  }
 }
 
 // --- sub ---
@@ -89,7 +91,7 @@ Var sub_of(Var a, Var b, Here here) {
 template <class T>
 void SubNode<T>::backward(Tape& tape) {
   add_to_gradient(tape, a, grad);
-  const Broadcast pair = kernels::merge_axes(tape.value(a).shape, tape.value(b).shape);
+  const Broadcast pair = kernels::merge_axes(tape.shape(a), tape.shape(b));
   const T* dy = grad.as<T>();
   add_contribution<T>(tape, b, pair, value.shape, [=](int64_t i, int64_t, int64_t) { return -dy[i]; });
 }
@@ -107,6 +109,8 @@ struct MulNode final : Node {
 template <class T>
 Var mul_of(Var a, Var b, Here here) {
   auto& node = make_binary<MulNode<T>>("mul", a, b, here);
+  a.tape().save(a);
+  a.tape().save(b);
   const T* a_values = a.value().as<T>();
   const T* b_values = b.value().as<T>();
   T* y = node.value.template as<T>();
@@ -118,7 +122,7 @@ Var mul_of(Var a, Var b, Here here) {
 // forward: y = a b, so da = dy b and db = dy a
 template <class T>
 void MulNode<T>::backward(Tape& tape) {
-  const Broadcast pair = kernels::merge_axes(tape.value(a).shape, tape.value(b).shape);
+  const Broadcast pair = kernels::merge_axes(tape.shape(a), tape.shape(b));
   const T* dy = grad.as<T>();
   const T* a_values = tape.value(a).as<T>();
   const T* b_values = tape.value(b).as<T>();
@@ -139,6 +143,8 @@ struct DivNode final : Node {
 template <class T>
 Var div_of(Var a, Var b, Here here) {
   auto& node = make_binary<DivNode<T>>("div", a, b, here);
+  a.tape().save(b);
+  node.saved = true;
   const T* a_values = a.value().as<T>();
   const T* b_values = b.value().as<T>();
   T* y = node.value.template as<T>();
@@ -150,7 +156,7 @@ Var div_of(Var a, Var b, Here here) {
 // forward: y = a / b, so da = dy / b and db = -dy a / b^2 = -dy y / b
 template <class T>
 void DivNode<T>::backward(Tape& tape) {
-  const Broadcast pair = kernels::merge_axes(tape.value(a).shape, tape.value(b).shape);
+  const Broadcast pair = kernels::merge_axes(tape.shape(a), tape.shape(b));
   const T* dy = grad.as<T>();
   const T* y = value.as<T>();
   const T* b_values = tape.value(b).as<T>();
@@ -190,6 +196,8 @@ T share_of(T mine, T other) {
 template <class T>
 Var maximum_of(Var a, Var b, Here here) {
   auto& node = make_binary<MaximumNode<T>>("maximum", a, b, here);
+  a.tape().save(a);
+  a.tape().save(b);
   const T* a_values = a.value().as<T>();
   const T* b_values = b.value().as<T>();
   T* y = node.value.template as<T>();
@@ -200,7 +208,7 @@ Var maximum_of(Var a, Var b, Here here) {
 
 template <class T>
 void MaximumNode<T>::backward(Tape& tape) {
-  const Broadcast pair = kernels::merge_axes(tape.value(a).shape, tape.value(b).shape);
+  const Broadcast pair = kernels::merge_axes(tape.shape(a), tape.shape(b));
   const T* dy = grad.as<T>();
   const T* a_values = tape.value(a).as<T>();
   const T* b_values = tape.value(b).as<T>();

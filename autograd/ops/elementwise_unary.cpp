@@ -25,7 +25,8 @@ struct UnaryNode final : Node {
 template <class T, class F>
 Var unary_of(const char* op, Var x, F f, Here here) {
   auto& node = x.tape().make<UnaryNode<T, F>>(op, {x}, x.shape(), x.dtype(), here);
-  node.x = x.id();
+  node.x = x.tape().save(x);
+  node.saved = true;
   node.f = f;
   kernels::map(x.value().as<T>(), node.value.template as<T>(), node.value.numel(), [f](T v) { return f.value(v); });
   return x.tape().var(node);

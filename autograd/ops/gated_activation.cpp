@@ -12,29 +12,36 @@ struct GatedActivationNode final : Node {
   NodeId gate_up;
   Activation kind;
 
+  void forward(Tape& tape) override;
   void backward(Tape& tape) override;
 };
 
 template <class T>
 Var gated_activation_fused(Var gate_up, Activation kind, Here here) {
   Tape& tape = gate_up.tape();
-  const int64_t R = rows_of(gate_up.shape());
-  const int64_t f = gate_up.shape()[-1] / 2;
   Shape shape = gate_up.shape();
-  shape.set(-1, f);
+  shape.set(-1, shape[-1] / 2);
   auto& node = tape.make<GatedActivationNode<T>>(kernels::gated_name_of(kind), {gate_up}, shape, gate_up.dtype(), here);
-  node.gate_up = gate_up.id();
+  node.gate_up = tape.save(gate_up);
   node.kind = kind;
-  const T* gate_up_values = gate_up.value().as<T>();
-  T* y = node.value.template as<T>();
+  node.recomputable = true;
+  node.forward(tape);
+  return tape.var(node);
+}
+
+template <class T>
+void GatedActivationNode<T>::forward(Tape& tape) {
+  const int64_t R = rows_of(value.shape);
+  const int64_t f = value.shape[-1];
+  const T* gate_up_values = tape.value(gate_up).as<T>();
+  T* y = value.as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       kernels::gated_activation_forward(gate_up_values, y, R, f, kind);
-      return tape.var(node);
+      return;
     }
   }
   kernels::gated_activation_forward_reference(gate_up_values, y, R, f, kind);
-  return tape.var(node);
 }
 
 template <class T>

@@ -13,9 +13,11 @@ struct LayernormNode final : Node {
   NodeId x;
   NodeId gain;
   NodeId bias;
+  double eps;
   Tensor mean;  // [R], saved by forward
   Tensor rstd;  // [R], saved by forward
 
+  void forward(Tape& tape) override;
   void backward(Tape& tape) override;
 };
 
@@ -23,27 +25,33 @@ template <class T>
 Var layernorm_fused(Var x, Var gain, Var bias, double eps, Here here) {
   Tape& tape = x.tape();
   const int64_t R = rows_of(x.shape());
-  const int64_t d = x.shape()[-1];
   auto& node = tape.make<LayernormNode<T>>("layernorm", {x, gain, bias}, x.shape(), x.dtype(), here);
-  node.x = x.id();
-  node.gain = gain.id();
-  node.bias = bias.id();
+  node.x = tape.save(x);
+  node.gain = tape.save(gain);
+  node.bias = tape.save(bias);
+  node.eps = eps;
   node.mean = tape.allocate({R}, x.dtype());
   node.rstd = tape.allocate({R}, x.dtype());
-  const T* x_values = x.value().as<T>();
-  const T* w = gain.value().as<T>();
-  const T* b = bias.value().as<T>();
-  T* y = node.value.template as<T>();
-  T* mean = node.mean.template as<T>();
-  T* rstd = node.rstd.template as<T>();
+  node.recomputable = true;
+  node.forward(tape);
+  return tape.var(node);
+}
+
+template <class T>
+void LayernormNode<T>::forward(Tape& tape) {
+  const int64_t R = rows_of(value.shape);
+  const int64_t d = value.shape[-1];
+  const T* x_values = tape.value(x).as<T>();
+  const T* w = tape.value(gain).as<T>();
+  const T* b = tape.value(bias).as<T>();
+  T* y = value.as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::layernorm_forward(x_values, w, b, y, mean, rstd, R, d, eps);
-      return tape.var(node);
+      kernels::layernorm_forward(x_values, w, b, y, mean.as<T>(), rstd.as<T>(), R, d, eps);
+      return;
     }
   }
-  kernels::layernorm_forward_reference(x_values, w, b, y, mean, rstd, R, d, eps);
-  return tape.var(node);
+  kernels::layernorm_forward_reference(x_values, w, b, y, mean.as<T>(), rstd.as<T>(), R, d, eps);
 }
 
 template <class T>

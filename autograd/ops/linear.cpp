@@ -42,8 +42,8 @@ Var linear_fused(Var x, Var weight, Var bias, Here here) {
   shape.set(-1, N);
   const Var operands[] = {x, weight, bias};
   auto& node = tape.make_n<LinearNode<T>>("linear", {operands, bias ? 3U : 2U}, shape, x.dtype(), here);
-  node.x = x.id();
-  node.weight = weight.id();
+  node.x = tape.save(x);
+  node.weight = tape.save(weight);
   const Operand<T> X = {x.value().as<T>(), K, false};
   const Operand<T> W = {weight.value().as<T>(), K, true};
   const Result<T> Y = {node.value.template as<T>(), N};
@@ -63,7 +63,7 @@ template <class T>
 void LinearNode<T>::backward(Tape& tape) {
   const int64_t R = rows_of(value.shape);
   const int64_t N = value.shape[-1];
-  const int64_t K = tape.value(x).shape[-1];
+  const int64_t K = tape.shape(x)[-1];
   const T* dy = grad.as<T>();
   if (const GradientTarget dx = tape.gradient_target(x)) {
     const InPhase part(Phase::gemm_dx);

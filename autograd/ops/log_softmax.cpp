@@ -19,6 +19,7 @@ Var log_softmax_of(Var x, Here here) {
   Tape& tape = x.tape();
   auto& node = tape.make<LogSoftmaxNode<T>>("log_softmax", {x}, x.shape(), x.dtype(), here);
   node.x = x.id();
+  node.saved = true;
   const int64_t R = rows_of(x.shape());
   const int64_t N = x.shape()[-1];
   const T* x_values = x.value().as<T>();

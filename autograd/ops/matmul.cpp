@@ -66,8 +66,8 @@ Var matmul_of(Var a, Var b, bool transpose_b, Here here) {
   Shape shape = a.shape();
   shape.set(-1, sizes.N);
   auto& node = tape.make<MatmulNode<T>>("matmul", {a, b}, shape, a.dtype(), here);
-  node.a = a.id();
-  node.b = b.id();
+  node.a = tape.save(a);
+  node.b = tape.save(b);
   node.transpose_b = transpose_b;
   const Operand<T> A = {a.value().as<T>(), a.shape()[-1], false};
   const Operand<T> B = {b.value().as<T>(), b.shape()[-1], transpose_b};

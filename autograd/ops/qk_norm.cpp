@@ -24,9 +24,9 @@ Var qk_norm_fused(Var qkv, Var q_gain, Var k_gain, const QkvLayout& layout, doub
   Tape& tape = qkv.tape();
   const int64_t R = rows_of(qkv.shape());
   auto& node = tape.make<QkNormNode<T>>("qk_norm", {qkv, q_gain, k_gain}, qkv.shape(), qkv.dtype(), here);
-  node.qkv = qkv.id();
-  node.q_gain = q_gain.id();
-  node.k_gain = k_gain.id();
+  node.qkv = tape.save(qkv);
+  node.q_gain = tape.save(q_gain);
+  node.k_gain = tape.save(k_gain);
   node.layout = layout;
   node.gain_offset = gain_offset;
   node.rstd = tape.allocate({R, layout.qk_slices()}, qkv.dtype());

@@ -13,7 +13,9 @@ struct ReshapeNode final : Node {
 };
 
 void ReshapeNode::backward(Tape& tape) {
-  add_to_gradient(tape, x, grad.reshape(tape.value(x).shape));
+  if (!tape.move_gradient(*this, x)) {
+    add_to_gradient(tape, x, grad.reshape(tape.shape(x)));
+  }
 }
 
 }  // namespace

@@ -11,34 +11,42 @@ template <class T>
 struct RmsnormNode final : Node {
   NodeId x;
   NodeId gain;
+  double eps;
   double gain_offset;
   Tensor rstd;  // [R], saved by forward
 
+  void forward(Tape& tape) override;
   void backward(Tape& tape) override;
 };
 
 template <class T>
 Var rmsnorm_fused(Var x, Var gain, double eps, double gain_offset, Here here) {
   Tape& tape = x.tape();
-  const int64_t R = rows_of(x.shape());
-  const int64_t d = x.shape()[-1];
   auto& node = tape.make<RmsnormNode<T>>("rmsnorm", {x, gain}, x.shape(), x.dtype(), here);
-  node.x = x.id();
-  node.gain = gain.id();
+  node.x = tape.save(x);
+  node.gain = tape.save(gain);
+  node.eps = eps;
   node.gain_offset = gain_offset;
-  node.rstd = tape.allocate({R}, x.dtype());
-  const T* x_values = x.value().as<T>();
-  const T* w = gain.value().as<T>();
-  T* y = node.value.template as<T>();
-  T* rstd = node.rstd.template as<T>();
+  node.rstd = tape.allocate({rows_of(x.shape())}, x.dtype());
+  node.recomputable = true;
+  node.forward(tape);
+  return tape.var(node);
+}
+
+template <class T>
+void RmsnormNode<T>::forward(Tape& tape) {
+  const int64_t R = rows_of(value.shape);
+  const int64_t d = value.shape[-1];
+  const T* x_values = tape.value(x).as<T>();
+  const T* w = tape.value(gain).as<T>();
+  T* y = value.as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::rmsnorm_forward(x_values, w, y, rstd, R, d, eps, gain_offset);
-      return tape.var(node);
+      kernels::rmsnorm_forward(x_values, w, y, rstd.as<T>(), R, d, eps, gain_offset);
+      return;
     }
   }
-  kernels::rmsnorm_forward_reference(x_values, w, y, rstd, R, d, eps, gain_offset);
-  return tape.var(node);
+  kernels::rmsnorm_forward_reference(x_values, w, y, rstd.as<T>(), R, d, eps, gain_offset);
 }
 
 template <class T>

@@ -46,13 +46,15 @@ void RopeNode<T>::backward(Tape& tape) {
   const int64_t positions = value.shape[1];
   const int64_t pairs = cosines.shape[1];
   const T* dy = grad.as<T>();
-  T* dx = tape.gradient(qkv).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::rope_backward(dy, cosines.as<T>(), sines.as<T>(), dx, B, positions, pairs, layout);
+      const GradientTarget dx = tape.gradient_target(qkv);
+      kernels::rope_backward(dy, cosines.as<T>(), sines.as<T>(), dx.tensor.as<T>(), B, positions, pairs, layout,
+                             dx.fresh);
       return;
     }
   }
+  T* dx = tape.gradient(qkv).as<T>();
   kernels::rope_backward_reference(dy, cosines.as<T>(), sines.as<T>(), dx, B, positions, pairs, layout);
 }
 

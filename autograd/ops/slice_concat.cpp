@@ -88,7 +88,7 @@ void ConcatNode<T>::backward(Tape& tape) {
   const AxisView view = view_along(value.shape, axis);
   const T* dy = grad.as<T>();
   for (NodeId part : inputs) {
-    const int64_t block = tape.value(part).shape[axis] * view.inner;
+    const int64_t block = tape.shape(part)[axis] * view.inner;
     if (const Tensor d_part = tape.gradient(part)) {
       kernels::add_blocks(dy, view.extent * view.inner, d_part.as<T>(), block, block, view.outer);
     }

@@ -4,6 +4,7 @@
 #include "core/kernels/gemm.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
+#include "core/workspace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,27 +14,29 @@ namespace minillm::kernels {
 
 namespace {
 
-// A block of scores is query_block x key_block: 64 KiB, which stays in L2 beside the keys and values it was made from.
-// A key block is a multiple of the query block, so only a query block's last key block holds the diagonal.
+// Scores are kept transposed, a row a key and a column a query: keys and values are then read where they lie, only the
+// query's side of a product is packed, once for all its keys, and the loops over scores run along the queries, each in
+// its own lane. A block of scores is key_block x query_block and stays in L2.
 constexpr int64_t query_block = 64;
 constexpr int64_t key_block = 256;
-constexpr int64_t score_ld = key_block + lanes;  // no power of two: rows do not fall on the same cache lines
+constexpr int64_t score_ld = query_block + lanes;  // no power of two: keys do not fall on the same cache lines
+constexpr int64_t chunk = 32;                      // queries that a loop holds in registers
 constexpr float infinity = std::numeric_limits<float>::infinity();
-static_assert(key_block % query_block == 0 && key_block % lanes == 0);
+static_assert(query_block % chunk == 0);
 
-/// One block of scores on its task's stack.
+/// One block of scores, kept by each thread. Columns behind the last query hold numbers from before, or zero.
 struct alignas(64) Scores {
-  float at[query_block * score_ld];
+  float at[key_block * score_ld] = {};
 };
 
-/// Queries [q0, q0 + rows) against keys [k0, k0 + keys). Row r sees `first + r` of the keys, at most all of them.
+/// Queries [q0, q0 + rows) against keys [k0, k0 + keys). Key u is seen by query r when u <= seen_from + r.
 struct Block {
   int64_t q0;
   int64_t rows;
   int64_t k0;
   int64_t keys;
 
-  int64_t first() const { return q0 + 1 - k0; }
+  int64_t seen_from() const { return q0 - k0; }
 };
 
 /// The block of keys from k0 on that queries [q0, q0 + rows) may see.
@@ -41,60 +44,57 @@ Block block_at(int64_t q0, int64_t rows, int64_t k0) {
   return {q0, rows, k0, std::min(key_block, q0 + rows - k0)};
 }
 
-/// Keys row r sees, and that number rounded up to whole lanes. What lies between is made -infinity, what lies behind
-/// zero: loops over scores then need no remainder, and masked keys get exactly no weight.
-struct Visible {
-  int64_t keys;
-  int64_t padded;
-};
-
-inline Visible visible(const Block& block, int64_t r) {
-  const int64_t keys = std::min(block.keys, block.first() + r);
-  return {keys, (keys + lanes - 1) / lanes * lanes};
-}
-
-inline void mask_row(float* s, const Visible& row, int64_t keys) {
-  for (int64_t u = row.keys; u < row.padded; ++u) {
-    s[u] = -infinity;
-  }
-  for (int64_t u = row.padded; u < keys; ++u) {
-    s[u] = 0.0F;
-  }
-}
-
-/// s = exp(scale * s - shift); returns the sum.
-inline float exp_row(float* s, float scale, float shift, int64_t count) {
-  float partial[lanes] = {};
-  for (int64_t u = 0; u < count; u += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const float e = fast_exp(scale * s[u + lane] - shift);
-      s[u + lane] = e;
-      partial[lane] += e;
+/// -infinity where a query of columns [c, c + chunk) does not see the key: exp makes that exactly zero.
+inline void mask_chunk(float* scores, const Block& block, int64_t c) {
+  for (int64_t u = std::max<int64_t>(0, block.seen_from() + c + 1); u < block.keys; ++u) {
+    const int64_t hidden = std::min(chunk, u - block.seen_from() - c);
+    for (int64_t i = 0; i < hidden; ++i) {
+      scores[u * score_ld + c + i] = -infinity;
     }
   }
-  return sum_lanes(partial);
 }
 
-/// What a row of queries knows after each key block: the largest score so far, the sum of exp(score - largest), and the
+/// What each query knows after a block of keys: the largest score so far, the sum of exp(score - largest), and the
 /// factor by which the new largest score shrinks what was summed before.
-struct RunningRows {
+struct alignas(64) RunningQueries {
   float largest[query_block];
   float sum[query_block];
   float shrink[query_block];
 };
 
-/// Turns raw products q.k into exp(score - largest) and brings the running rows up to date.
-MINILLM_SIMD void softmax_block(float* scores, const Block& block, float scale, RunningRows& rows) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    float* s = scores + r * score_ld;
-    const Visible row = visible(block, r);
-    mask_row(s, row, block.keys);
-    const float block_largest = scale * largest_in_lanes(s, row.padded);
-    const float largest = block_largest > rows.largest[r] ? block_largest : rows.largest[r];
-    const float sum = exp_row(s, scale, largest, row.padded);
-    rows.shrink[r] = fast_exp(rows.largest[r] - largest);
-    rows.sum[r] = rows.sum[r] * rows.shrink[r] + sum;
-    rows.largest[r] = largest;
+/// Turns products q.k into exp(score - largest) and brings the running queries up to date.
+MINILLM_SIMD void softmax_block(float* scores, const Block& block, float scale, RunningQueries& running) {
+  for (int64_t c = 0; c < block.rows; c += chunk) {
+    mask_chunk(scores, block, c);
+    float largest[chunk];
+    for (int64_t i = 0; i < chunk; ++i) {
+      largest[i] = -infinity;
+    }
+    for (int64_t u = 0; u < block.keys; ++u) {
+      const float* s = scores + u * score_ld + c;
+      for (int64_t i = 0; i < chunk; ++i) {
+        largest[i] = s[i] > largest[i] ? s[i] : largest[i];
+      }
+    }
+    float sum[chunk] = {};
+    for (int64_t i = 0; i < chunk; ++i) {
+      const float before = running.largest[c + i];
+      const float now = scale * largest[i] > before ? scale * largest[i] : before;
+      running.shrink[c + i] = fast_exp(before - now);
+      running.largest[c + i] = now;
+      largest[i] = now;
+    }
+    for (int64_t u = 0; u < block.keys; ++u) {
+      float* s = scores + u * score_ld + c;
+      for (int64_t i = 0; i < chunk; ++i) {
+        const float e = fast_exp(scale * s[i] - largest[i]);
+        s[i] = e;
+        sum[i] += e;
+      }
+    }
+    for (int64_t i = 0; i < chunk; ++i) {
+      running.sum[c + i] = running.sum[c + i] * running.shrink[c + i] + sum[i];
+    }
   }
 }
 
@@ -146,26 +146,52 @@ Head head_at(const float* qkv, const Offsets& at, const QkvLayout& layout) {
           .scale = 1.0F / std::sqrt(static_cast<float>(layout.head_dim))};
 }
 
+/// The keys or values of a head, packed block by block: the right operand of products that sum over keys.
+class PackedKeys {
+ public:
+  /// x [T, head_dim], `width` apart, in the memory of `workspace`.
+  PackedKeys(Workspace& workspace, const float* x, int64_t width, int64_t T, int64_t head_dim)
+      : T_(T), head_dim_(head_dim), block_floats_(packed_floats(head_dim, key_block)) {
+    const int64_t blocks = (T + key_block - 1) / key_block;
+    memory_ = workspace.take(blocks * block_floats_);
+    for (int64_t i = 0; i < blocks; ++i) {
+      const int64_t k0 = i * key_block;
+      pack({x + k0 * width, width, false}, head_dim, std::min(key_block, T - k0), memory_ + i * block_floats_);
+    }
+  }
+
+  /// From key k0 on, a multiple of key_block.
+  Packed from(int64_t k0) const {
+    return {memory_ + k0 / key_block * block_floats_, head_dim_, std::min(key_block, T_ - k0)};
+  }
+
+ private:
+  int64_t T_;
+  int64_t head_dim_;
+  int64_t block_floats_;
+  float* memory_ = nullptr;
+};
+
 /// Outputs and log sums of queries [q0, q0 + rows); out and lse start at the head's first query.
-void forward_block(const Head& head, float* out, float* lse, int64_t q0, int64_t rows) {
+void forward_block(const Head& head, const PackedKeys& values, float* out, float* lse, Scores& scores, int64_t q0,
+                   int64_t rows) {
+  thread_local Workspace memory;
   const int64_t head_dim = head.head_dim;
-  Scores scores;
-  RunningRows running;
-  std::fill_n(running.largest, rows, -infinity);
-  std::fill_n(running.sum, rows, 0.0F);
-  const Operand<float> Q = {head.q + q0 * head.width, head.width, false};
-  const Result<float> S = {scores.at, score_ld};
+  const Operand<float> Q = {head.q + q0 * head.width, head.width, true};
+  const Packed Q_transposed = pack(Q, rows, head_dim, memory.take(packed_floats(rows, head_dim)));
+  RunningQueries running;
+  std::fill_n(running.largest, query_block, -infinity);
+  std::fill_n(running.sum, query_block, 0.0F);
   const Result<float> O = {out + q0 * head.out_ld, head.out_ld};
   for (int64_t k0 = 0; k0 < q0 + rows; k0 += key_block) {
     const Block block = block_at(q0, rows, k0);
-    const Operand<float> K_transposed = {head.k + k0 * head.width, head.width, true};
-    const Operand<float> V = {head.v + k0 * head.width, head.width, false};
-    gemm_one_thread(Q, K_transposed, S, rows, block.keys, head_dim, 0.0);
+    const Operand<float> K = {head.k + k0 * head.width, head.width, false};
+    gemm_packed(K, Q_transposed, {scores.at, score_ld}, block.keys, head_dim, 0.0);
     softmax_block(scores.at, block, head.scale, running);
     if (k0 > 0) {
       multiply_rows(O.data, head.out_ld, running.shrink, rows, head_dim);
     }
-    gemm_one_thread({scores.at, score_ld, false}, V, O, rows, head_dim, block.keys, k0 == 0 ? 0.0 : 1.0);
+    gemm_packed({scores.at, score_ld, true}, values.from(k0), O, rows, block.keys, k0 == 0 ? 0.0 : 1.0);
   }
   float inverse_sum[query_block];
   for (int64_t r = 0; r < rows; ++r) {
@@ -175,16 +201,33 @@ void forward_block(const Head& head, float* out, float* lse, int64_t q0, int64_t
   multiply_rows(O.data, head.out_ld, inverse_sum, rows, head_dim);
 }
 
+int64_t query_blocks(int64_t T) {
+  return (T + query_block - 1) / query_block;
+}
+
 }  // namespace
 
 void attention_forward(const float* qkv, float* out, float* lse, int64_t B, int64_t T, const QkvLayout& layout) {
-  const int64_t blocks = (T + query_block - 1) / query_block;
-  parallel_for(B * layout.n_heads * blocks, 1, [=, &layout](int64_t task, int64_t) {
-    const int64_t b = task / blocks / layout.n_heads;
-    const int64_t h = task / blocks % layout.n_heads;
-    const int64_t q0 = (blocks - 1 - task % blocks) * query_block;  // the longest rows first
-    const Offsets at = offsets_of(b, h, T, layout);
-    forward_block(head_at(qkv, at, layout), out + at.out, lse + at.lse, q0, std::min(query_block, T - q0));
+  // A task packs its values once. More than one a key head only where the heads would not keep the threads busy.
+  const int64_t kv_heads = B * layout.n_kv_heads;
+  const int64_t blocks = query_blocks(T);
+  const int64_t parts = std::clamp<int64_t>((4 * num_threads() + kv_heads - 1) / std::max<int64_t>(kv_heads, 1), 1,
+                                            std::max<int64_t>(blocks, 1));
+  parallel_for(kv_heads * parts, 1, [=, &layout](int64_t task, int64_t) {
+    thread_local Workspace memory;
+    const int64_t b = task / parts / layout.n_kv_heads;
+    const int64_t first_head = task / parts % layout.n_kv_heads * layout.heads_per_kv();
+    const Head any = head_at(qkv, offsets_of(b, first_head, T, layout), layout);
+    const PackedKeys values(memory, any.v, any.width, T, any.head_dim);
+    thread_local Scores scores;
+    for (int64_t h = first_head; h < first_head + layout.heads_per_kv(); ++h) {
+      const Offsets at = offsets_of(b, h, T, layout);
+      for (int64_t i = task % parts; i < blocks; i += parts) {
+        const int64_t q0 = i * query_block;
+        forward_block(head_at(qkv, at, layout), values, out + at.out, lse + at.lse, scores, q0,
+                      std::min(query_block, T - q0));
+      }
+    }
   });
 }
 
@@ -199,23 +242,26 @@ MINILLM_SIMD void row_dots(const float* dout, const float* out, int64_t ld, floa
   }
 }
 
-/// Raw products q.k -> probabilities, masked ones exactly zero.
+/// Products q.k -> probabilities, hidden ones exactly zero.
 MINILLM_SIMD void probabilities_block(float* scores, const Block& block, float scale, const float* lse) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    float* s = scores + r * score_ld;
-    const Visible row = visible(block, r);
-    mask_row(s, row, block.keys);
-    exp_row(s, scale, lse[r], row.padded);
+  for (int64_t c = 0; c < block.rows; c += chunk) {
+    mask_chunk(scores, block, c);
+    for (int64_t u = 0; u < block.keys; ++u) {
+      float* s = scores + u * score_ld + c;
+      for (int64_t i = 0; i < chunk; ++i) {
+        s[i] = fast_exp(scale * s[i] - lse[c + i]);
+      }
+    }
   }
 }
 
 /// dp -> scale * p * (dp - D), in place.
 MINILLM_SIMD void dscores_block(const float* p, float* dp, const Block& block, float scale, const float* D) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    const float* p_r = p + r * score_ld;
-    float* dp_r = dp + r * score_ld;
-    for (int64_t u = 0; u < block.keys; ++u) {
-      dp_r[u] = scale * p_r[u] * (dp_r[u] - D[r]);
+  for (int64_t u = 0; u < block.keys; ++u) {
+    const float* p_u = p + u * score_ld;
+    float* dp_u = dp + u * score_ld;
+    for (int64_t r = 0; r < query_block; ++r) {
+      dp_u[r] = scale * p_u[r] * (dp_u[r] - D[r]);
     }
   }
 }
@@ -230,47 +276,69 @@ struct HeadGradients {
   float* dv;
 };
 
-// The formulas are derived in attention_reference.cpp.
-void backward_block(const Head& head, const HeadGradients& gradients, int64_t q0, int64_t rows) {
+/// The queries' side of backward's products: one block of queries and of dout, each both ways round.
+struct PackedQueries {
+  Packed Q;
+  Packed Q_transposed;
+  Packed dO;
+  Packed dO_transposed;
+};
+
+PackedQueries pack_queries(const Operand<float>& Q, const Operand<float>& dO, int64_t rows, int64_t head_dim) {
+  thread_local Workspace memory;
+  const int64_t down = packed_floats(head_dim, rows);
+  const int64_t across = packed_floats(rows, head_dim);
+  float* at = memory.take(2 * (down + across));
+  return {.Q = pack(Q, head_dim, rows, at),
+          .Q_transposed = pack({Q.data, Q.ld, true}, rows, head_dim, at + down),
+          .dO = pack(dO, head_dim, rows, at + down + across),
+          .dO_transposed = pack({dO.data, dO.ld, true}, rows, head_dim, at + 2 * down + across)};
+}
+
+// The formulas are derived in attention_reference.cpp. `fresh`: dk and dv hold nothing yet, `fresh_dq`: nor does dq.
+void backward_block(const Head& head, const PackedKeys& keys, const HeadGradients& gradients, Scores& p, Scores& ds,
+                    int64_t q0, int64_t rows, bool fresh, bool fresh_dq) {
   const int64_t head_dim = head.head_dim;
   const int64_t width = head.width;
-  Scores p;
-  Scores ds;
-  float D[query_block];
+  alignas(64) float D[query_block] = {};
+  alignas(64) float lse[query_block] = {};
   const float* dout = gradients.dout + q0 * head.out_ld;
   row_dots(dout, gradients.out + q0 * head.out_ld, head.out_ld, D, rows, head_dim);
-  const Operand<float> Q = {head.q + q0 * width, width, false};
-  const Operand<float> dO = {dout, head.out_ld, false};
-  const Operand<float> P_transposed = {p.at, score_ld, true};
+  std::copy_n(gradients.lse + q0, rows, lse);
+  const PackedQueries packed =
+      pack_queries({head.q + q0 * width, width, false}, {dout, head.out_ld, false}, rows, head_dim);
+  const Operand<float> P = {p.at, score_ld, false};
   const Operand<float> dS = {ds.at, score_ld, false};
-  const Operand<float> dS_transposed = {ds.at, score_ld, true};
-  const Result<float> dQ = {gradients.dq + q0 * width, width};
+  const double beta = fresh ? 0.0 : 1.0;
   for (int64_t k0 = 0; k0 < q0 + rows; k0 += key_block) {
     const Block block = block_at(q0, rows, k0);
     const Operand<float> K = {head.k + k0 * width, width, false};
-    const Operand<float> K_transposed = {K.data, width, true};
-    const Operand<float> V_transposed = {head.v + k0 * width, width, true};
-    const Result<float> dK = {gradients.dk + k0 * width, width};
-    const Result<float> dV = {gradients.dv + k0 * width, width};
-    gemm_one_thread(Q, K_transposed, {p.at, score_ld}, rows, block.keys, head_dim, 0.0);
-    probabilities_block(p.at, block, head.scale, gradients.lse + q0);
-    gemm_one_thread(P_transposed, dO, dV, block.keys, head_dim, rows, 1.0);
-    gemm_one_thread(dO, V_transposed, {ds.at, score_ld}, rows, block.keys, head_dim, 0.0);
+    const Operand<float> V = {head.v + k0 * width, width, false};
+    gemm_packed(K, packed.Q_transposed, {p.at, score_ld}, block.keys, head_dim, 0.0);
+    probabilities_block(p.at, block, head.scale, lse);
+    gemm_packed(P, packed.dO, {gradients.dv + k0 * width, width}, block.keys, rows, beta);
+    gemm_packed(V, packed.dO_transposed, {ds.at, score_ld}, block.keys, head_dim, 0.0);
     dscores_block(p.at, ds.at, block, head.scale, D);
-    gemm_one_thread(dS, K, dQ, rows, head_dim, block.keys, 1.0);
-    gemm_one_thread(dS_transposed, Q, dK, block.keys, head_dim, rows, 1.0);
+    gemm_packed(dS, packed.Q, {gradients.dk + k0 * width, width}, block.keys, rows, beta);
+    gemm_packed({ds.at, score_ld, true}, keys.from(k0), {gradients.dq + q0 * width, width}, rows, block.keys,
+                k0 == 0 && fresh_dq ? 0.0 : 1.0);
   }
 }
 
 }  // namespace
 
 void attention_backward(const float* dout, const float* qkv, const float* out, const float* lse, float* dqkv, int64_t B,
-                        int64_t T, const QkvLayout& layout) {
-  const int64_t group = layout.heads_per_kv();
+                        int64_t T, const QkvLayout& layout, bool fresh) {
+  const int64_t blocks = query_blocks(T);
   parallel_for(B * layout.n_kv_heads, 1, [=, &layout](int64_t task, int64_t) {
+    thread_local Workspace memory;
     const int64_t b = task / layout.n_kv_heads;
-    const int64_t kv_head = task % layout.n_kv_heads;
-    for (int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
+    const int64_t first_head = task % layout.n_kv_heads * layout.heads_per_kv();
+    const Head any = head_at(qkv, offsets_of(b, first_head, T, layout), layout);
+    const PackedKeys keys(memory, any.k, any.width, T, any.head_dim);
+    thread_local Scores p;
+    thread_local Scores ds;
+    for (int64_t h = first_head; h < first_head + layout.heads_per_kv(); ++h) {
       const Offsets at = offsets_of(b, h, T, layout);
       const HeadGradients gradients = {.dout = dout + at.out,
                                        .out = out + at.out,
@@ -278,8 +346,11 @@ void attention_backward(const float* dout, const float* qkv, const float* out, c
                                        .dq = dqkv + at.q,
                                        .dk = dqkv + at.k,
                                        .dv = dqkv + at.v};
-      for (int64_t q0 = 0; q0 < T; q0 += query_block) {
-        backward_block(head_at(qkv, at, layout), gradients, q0, std::min(query_block, T - q0));
+      // The last queries first: they see every key, so all of dk and dv is written before anything is added.
+      for (int64_t i = blocks - 1; i >= 0; --i) {
+        const int64_t q0 = i * query_block;
+        backward_block(head_at(qkv, at, layout), keys, gradients, p, ds, q0, std::min(query_block, T - q0),
+                       fresh && h == first_head && i == blocks - 1, fresh);
       }
     }
   });

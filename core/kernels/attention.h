@@ -9,7 +9,8 @@
 //
 // B sequences, T positions, H = n_heads query heads; G = heads_per_kv() of them share one key and value head.
 // qkv, dqkv [B, T, layout.width()] as QkvLayout packs them; out, dout [B, T, H * head_dim]; lse [B, H, T], saved by
-// forward: backward computes p from it again. Backward adds to dqkv; gate slices are neither read nor written.
+// forward: backward computes p from it again. Backward adds to dqkv, or overwrites it where `fresh`; gate slices are
+// neither read nor written.
 
 #include <cstdint>
 
@@ -45,13 +46,13 @@ template <class Real>
 void attention_backward_reference(const Real* dout, const Real* qkv, const Real* out, const Real* lse, Real* dqkv,
                                   int64_t B, int64_t T, const QkvLayout& layout);
 
-/// Parallel over (b, h, block of queries).
+/// Parallel over (b, key head), and over blocks of queries where there are few of them.
 void attention_forward(const float* qkv, float* out, float* lse, int64_t B, int64_t T, const QkvLayout& layout);
 
 /// Parallel over (b, key head): a task owns the gradients of its keys and values and of the queries that read them, and
 /// adds in an order that only the shape decides.
 void attention_backward(const float* dout, const float* qkv, const float* out, const float* lse, float* dqkv, int64_t B,
-                        int64_t T, const QkvLayout& layout);
+                        int64_t T, const QkvLayout& layout, bool fresh);
 
 }  // namespace kernels
 

@@ -44,6 +44,9 @@ class OneThread {
 };
 
 void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
+  if (M == 0 || N == 0) {  // oneDNN refuses operands without elements
+    return;
+  }
   const OneThread stay_here;
   const dnnl_status_t status = dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', M, N, K, 1.0F, A.data,
                                           A.ld, B.data, B.ld, static_cast<float>(beta), C.data, C.ld);
@@ -61,13 +64,52 @@ void sgemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64
 
 }  // namespace
 
-void gemm_one_thread(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K,
-                     double beta) {
-  if (const PanelKernel* kernel = widest_panels(); kernel != nullptr && K > 0) {
-    gemm_panels_one_thread(*kernel, A, B, C, M, N, K, beta);
+std::string gemm_engine() {
+  if (const PanelKernel* kernel = widest_panels()) {
+    return fmt::format("{} tiles", kernel->name);
+  }
+#ifdef MINILLM_ONEDNN
+  const dnnl_version_t* version = dnnl_version();
+  return fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
+#else
+  return "loops";
+#endif
+}
+
+std::string gemm_numerics() {
+  if (widest_panels() != nullptr) {
+    return "tiles";
+  }
+#ifdef MINILLM_ONEDNN
+  return fmt::format("{} isa {}", gemm_engine(), static_cast<int>(dnnl_get_effective_cpu_isa()));
+#else
+  return gemm_engine();
+#endif
+}
+
+int64_t packed_floats(int64_t N, int64_t K) {
+  const PanelKernel* kernel = widest_panels();
+  return kernel != nullptr ? packed_floats(*kernel, N, K) : N * K;
+}
+
+Packed pack(Operand<float> B, int64_t N, int64_t K, float* memory) {
+  if (const PanelKernel* kernel = widest_panels()) {
+    return pack(*kernel, B, N, K, memory);
+  }
+  for (int64_t k = 0; k < K; ++k) {
+    for (int64_t n = 0; n < N; ++n) {
+      memory[k * N + n] = B.transposed ? B.data[n * B.ld + k] : B.data[k * B.ld + n];
+    }
+  }
+  return {memory, N, K};
+}
+
+void gemm_packed(Operand<float> A, const Packed& B, Result<float> C, int64_t M, int64_t K, double beta) {
+  if (const PanelKernel* kernel = widest_panels()) {
+    multiply_packed(*kernel, A, B, C, M, K, beta);
     return;
   }
-  sgemm(A, B, C, M, N, K, beta);
+  sgemm(A, {B.data, B.N, false}, C, M, B.N, K, beta);
 }
 
 void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {

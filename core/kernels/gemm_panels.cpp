@@ -1,11 +1,10 @@
 #include "core/kernels/gemm_panels.h"
 
-#include "core/memory.h"
+#include "core/kernels/instruction_set.h"
 #include "core/parallel.h"
+#include "core/workspace.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
 namespace minillm::kernels {
 
@@ -14,25 +13,6 @@ namespace {
 constexpr int64_t most_block_rows = 144;      // with panel_depth: 144 KiB of A, which the second-level cache holds
 constexpr int64_t most_block_columns = 4096;  // of B packed at a time: 4 MiB
 constexpr int64_t room_behind = 16;           // packing copies whole vectors
-
-/// Memory that grows when more is asked for and is kept: packing takes nothing from the heap in the steady state.
-class Workspace {
- public:
-  float* take(int64_t count) {
-    if (count > size_) {
-      memory_.reset(static_cast<float*>(allocate_aligned(static_cast<size_t>(count) * sizeof(float))));
-      size_ = count;
-    }
-    return memory_.get();
-  }
-
- private:
-  struct Free {
-    void operator()(float* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<float, Free> memory_;
-  int64_t size_ = 0;
-};
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -63,18 +43,23 @@ Grid make_grid(const PanelKernel& kernel, int64_t M, int64_t N) {
   return grid;
 }
 
-/// Rows [m, m + block.rows) of op(A): where they lie, or packed into memory of the calling thread.
+/// The block's rows are rows [m, ...) of op(A), from step k on, where they lie.
 void place_rows(const PanelKernel& kernel, const Operand<float>& A, int64_t m, int64_t k, PanelBlock& block) {
-  if (!A.transposed) {
-    block.a = A.data + m * A.ld + k;
-    block.a_ld = A.ld;
-    return;
-  }
+  block.a = A.transposed ? A.data + k * A.ld + m : A.data + m * A.ld + k;
+  block.a_row = A.transposed ? 1 : A.ld;
+  block.a_step = A.transposed ? A.ld : 1;
+  block.a_tile = kernel.rows * block.a_row;
+}
+
+/// The same, packed into memory of the calling thread.
+void pack_rows(const PanelKernel& kernel, const Operand<float>& A, int64_t m, int64_t k, PanelBlock& block) {
   thread_local Workspace packed_rows;
   float* rows = packed_rows.take(round_up(block.rows, kernel.rows) * block.depth + room_behind);
   kernel.pack_rows(A, m, block.rows, k, block.depth, rows);
   block.a = rows;
-  block.a_ld = 0;
+  block.a_row = 1;
+  block.a_step = kernel.rows;
+  block.a_tile = kernel.rows * block.depth;
 }
 
 }  // namespace
@@ -83,14 +68,21 @@ const PanelKernel* widest_panels() {
 #ifdef MINILLM_NO_SIMD
   return nullptr;
 #else
-  static const PanelKernel* const widest = avx512_panels() != nullptr ? avx512_panels() : avx2_panels();
-  return widest;
+  switch (widest_instruction_set()) {
+    case InstructionSet::avx512: return avx512_panels();
+    case InstructionSet::avx2: return avx2_panels();
+    case InstructionSet::baseline: break;
+  }
+  return nullptr;
 #endif
 }
 
 void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,
                  int64_t K, double beta) {
-  static Workspace packed_columns;  // one product at a time is under way
+  if (M == 0 || N == 0) {
+    return;
+  }
+  thread_local Workspace packed_columns;
   const int64_t width = std::min(round_up(N, kernel.columns), round_up(most_block_columns, kernel.columns));
   float* columns = packed_columns.take(width * std::min(K, panel_depth) + room_behind);
   for (int64_t n = 0; n < N; n += width) {
@@ -110,29 +102,45 @@ void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, 
         part.depth = depth;
         part.add = k > 0 || beta != 0;
         part.b = columns + first * depth;
+        part.b_panel = kernel.columns * depth;
         part.c = C.data + m * C.ld + n + first;
         part.c_ld = C.ld;
-        place_rows(kernel, A, m, k, part);
+        if (A.transposed) {
+          pack_rows(kernel, A, m, k, part);
+        } else {
+          place_rows(kernel, A, m, k, part);
+        }
         kernel.multiply(part);
       });
     }
   }
 }
 
-void gemm_panels_one_thread(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
-                            int64_t N, int64_t K, double beta) {
-  thread_local Workspace packed_columns;
-  float* columns = packed_columns.take(round_up(N, kernel.columns) * std::min(K, panel_depth) + room_behind);
+int64_t packed_floats(const PanelKernel& kernel, int64_t N, int64_t K) {
+  return round_up(N, kernel.columns) * K + room_behind;
+}
+
+Packed pack(const PanelKernel& kernel, const Operand<float>& B, int64_t N, int64_t K, float* memory) {
+  const int64_t width = round_up(N, kernel.columns);
+  for (int64_t k = 0; k < K; k += panel_depth) {
+    kernel.pack_columns(B, 0, N, k, std::min(panel_depth, K - k), memory + k * width);
+  }
+  return {memory, N, K};
+}
+
+void multiply_packed(const PanelKernel& kernel, Operand<float> A, const Packed& B, Result<float> C, int64_t M,
+                     int64_t K, double beta) {
+  const int64_t width = round_up(B.N, kernel.columns);
   for (int64_t k = 0; k < K; k += panel_depth) {
     PanelBlock whole = {};
     whole.rows = M;
-    whole.columns = N;
+    whole.columns = B.N;
     whole.depth = std::min(panel_depth, K - k);
     whole.add = k > 0 || beta != 0;
-    whole.b = columns;
+    whole.b = B.data + k * width;
+    whole.b_panel = kernel.columns * std::min(panel_depth, B.K - k);  // packed deeper than K, panels lie further apart
     whole.c = C.data;
     whole.c_ld = C.ld;
-    kernel.pack_columns(B, 0, N, k, whole.depth, columns);
     place_rows(kernel, A, 0, k, whole);
     kernel.multiply(whole);
   }

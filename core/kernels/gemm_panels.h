@@ -20,9 +20,12 @@ inline constexpr int64_t panel_depth = 256;
 
 /// What a block of C is made from: rows of A against packed columns of B, over one chunk of K.
 struct PanelBlock {
-  const float* a;   ///< element (0, 0) of the block of A, or its packed panels
-  int64_t a_ld;     ///< between rows of A; 0: packed
+  const float* a;   ///< element (0, 0) of the block of A
+  int64_t a_row;    ///< from one row of a register tile to the next
+  int64_t a_step;   ///< from one step of K to the next
+  int64_t a_tile;   ///< from one register tile to the next
   const float* b;   ///< packed panels
+  int64_t b_panel;  ///< from one panel to the next
   float* c;         ///< element (0, 0) of the block
   int64_t c_ld;     ///< between rows of C
   int64_t rows;     ///< of the block
@@ -49,15 +52,17 @@ struct PanelKernel {
 const PanelKernel* avx2_panels();
 const PanelKernel* avx512_panels();
 
-/// The widest of them; null: neither, or a build without SIMD. Always the same on one machine.
+/// That of widest_instruction_set(); null: neither, or a build without SIMD.
 const PanelKernel* widest_panels();
 
 /// C = beta * C + op(A) op(B) with `kernel`'s tiles, in parallel. K >= 1.
 void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,
                  int64_t K, double beta);
 
-/// The same on the calling thread alone, with memory of its own for the packed operands.
-void gemm_panels_one_thread(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
-                            int64_t N, int64_t K, double beta);
+/// gemm.h's packed products with `kernel`'s tiles: panels, chunk after chunk of K. K >= 1.
+int64_t packed_floats(const PanelKernel& kernel, int64_t N, int64_t K);
+Packed pack(const PanelKernel& kernel, const Operand<float>& B, int64_t N, int64_t K, float* memory);
+void multiply_packed(const PanelKernel& kernel, Operand<float> A, const Packed& B, Result<float> C, int64_t M,
+                     int64_t K, double beta);
 
 }  // namespace minillm::kernels

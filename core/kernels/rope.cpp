@@ -11,17 +11,19 @@ namespace {
 
 constexpr int64_t rows_per_chunk = 16;
 
-// One token's row. The products and sums are those of the reference, so are the bits.
-MINILLM_SIMD void rotate_row(const float* x, const float* cosines, const float* sines, float* y, int64_t pairs,
-                             const QkvLayout& layout) {
+// One token's row, turned by direction * angle; direction is 1 or -1. The products and sums are those of the reference,
+// so are the bits.
+MINILLM_SIMD void rotate_row(const float* x, const float* cosines, const float* sines, float direction, float* y,
+                             int64_t pairs, const QkvLayout& layout) {
   for (int64_t i = 0; i < layout.qk_slices(); ++i) {
     const float* x_slice = x + layout.slice_offset(i);
     float* y_slice = y + layout.slice_offset(i);
     for (int64_t j = 0; j < pairs; ++j) {
       const float first = x_slice[j];
       const float second = x_slice[j + pairs];
-      y_slice[j] = first * cosines[j] - second * sines[j];
-      y_slice[j + pairs] = second * cosines[j] + first * sines[j];
+      const float sine = direction * sines[j];
+      y_slice[j] = first * cosines[j] - second * sine;
+      y_slice[j + pairs] = second * cosines[j] + first * sine;
     }
   }
 }
@@ -46,22 +48,31 @@ MINILLM_SIMD void add_rotated_back(const float* dy, const float* cosines, const 
   }
 }
 
-}  // namespace
-
-void rope_forward(const float* x, const float* cosines, const float* sines, float* y, int64_t B, int64_t T,
-                  int64_t pairs, const QkvLayout& layout) {
+void rotate_rows(const float* x, const float* cosines, const float* sines, float direction, float* y, int64_t B,
+                 int64_t T, int64_t pairs, const QkvLayout& layout) {
   const int64_t width = layout.width();
   parallel_for(B * T, rows_per_chunk, [=, &layout](int64_t begin, int64_t end) {
     std::memcpy(y + begin * width, x + begin * width, sizeof(float) * static_cast<size_t>((end - begin) * width));
     for (int64_t row = begin; row < end; ++row) {
       const int64_t t = row % T;
-      rotate_row(x + row * width, cosines + t * pairs, sines + t * pairs, y + row * width, pairs, layout);
+      rotate_row(x + row * width, cosines + t * pairs, sines + t * pairs, direction, y + row * width, pairs, layout);
     }
   });
 }
 
+}  // namespace
+
+void rope_forward(const float* x, const float* cosines, const float* sines, float* y, int64_t B, int64_t T,
+                  int64_t pairs, const QkvLayout& layout) {
+  rotate_rows(x, cosines, sines, 1.0F, y, B, T, pairs, layout);
+}
+
 void rope_backward(const float* dy, const float* cosines, const float* sines, float* dx, int64_t B, int64_t T,
-                   int64_t pairs, const QkvLayout& layout) {
+                   int64_t pairs, const QkvLayout& layout, bool fresh) {
+  if (fresh) {
+    rotate_rows(dy, cosines, sines, -1.0F, dx, B, T, pairs, layout);
+    return;
+  }
   const int64_t width = layout.width();
   parallel_for(B * T, rows_per_chunk, [=, &layout](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

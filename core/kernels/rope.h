@@ -11,7 +11,8 @@
 // neighbours). Frequencies are those of the whole head; GPT-NeoX, when it rotates a part, takes the part's width.
 //
 // B sequences, T positions. x, y, dx, dy [B, T, layout.width()]; cosines, sines [T, pairs]; 2 * pairs <= head_dim.
-// Backward adds to dx: a rotation is undone by its transpose, so the gradient is rotated by -angle.
+// Backward adds to dx, or overwrites it where `fresh`: a rotation is undone by its transpose, so the gradient is
+// rotated by -angle.
 
 #include "core/kernels/attention.h"
 
@@ -38,6 +39,6 @@ void rope_forward(const float* x, const float* cosines, const float* sines, floa
                   int64_t pairs, const QkvLayout& layout);
 
 void rope_backward(const float* dy, const float* cosines, const float* sines, float* dx, int64_t B, int64_t T,
-                   int64_t pairs, const QkvLayout& layout);
+                   int64_t pairs, const QkvLayout& layout, bool fresh);
 
 }  // namespace minillm::kernels

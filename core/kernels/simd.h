@@ -89,7 +89,7 @@ inline float largest_in_lanes(const float* x, int64_t count) {
 
 struct Avx2 {
   using Vector = __m256;
-  static constexpr int64_t lanes = 8;
+  static constexpr int64_t floats = 8;  // in a vector
 
   MINILLM_AVX2 static inline Vector zero() { return _mm256_setzero_ps(); }
   MINILLM_AVX2 static inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
@@ -129,7 +129,7 @@ struct Avx2 {
 
 struct Avx512 {
   using Vector = __m512;
-  static constexpr int64_t lanes = 16;
+  static constexpr int64_t floats = 16;
 
   MINILLM_AVX512 static inline Vector zero() { return _mm512_setzero_ps(); }
   MINILLM_AVX512 static inline Vector load(const float* from) { return _mm512_loadu_ps(from); }

@@ -199,8 +199,8 @@ TEST_CASE("linear_cross_entropy without gradients has the same loss and saves no
       linear_cross_entropy(recording.variable(hidden.tensor()), recording.variable(weight.tensor()), targets);
   const Var without = linear_cross_entropy(silent.variable(hidden.tensor()), silent.variable(weight.tensor()), targets);
   CHECK(with.item() == without.item());
-  CHECK(silent.arena_bytes() < 8192);
-  CHECK(recording.arena_bytes() < sizeof(float) * 300 * 500);  // far less than [R, V]
+  CHECK(silent.bytes_in_use() < 8192);
+  CHECK(recording.bytes_in_use() < sizeof(float) * 300 * 500);  // far less than [R, V]
 }
 
 TEST_CASE("losses name a target outside the vocabulary, and a wrong number of targets") {

@@ -129,7 +129,7 @@ inline Var project(const std::vector<Var>& operands) {
 struct Outcome {
   std::vector<double> value;
   std::vector<std::vector<double>> gradients;  // one an input
-  size_t arena_bytes = 0;
+  size_t bytes_in_use = 0;
 };
 
 /// The op's value on inputs converted to `dtype`, and the gradients of a projection of its result. With `uses` 2 it is
@@ -149,8 +149,10 @@ inline Outcome run(const Op& op, const std::vector<Buffer>& inputs, DType dtype,
   for (int use = 0; use < uses; ++use) {
     results.push_back(op(tape, variables));
   }
-  tape.backward(project(results));
-  Outcome outcome = {.value = values_of(results[0].value()), .gradients = {}, .arena_bytes = tape.arena_bytes()};
+  Outcome outcome = {.value = values_of(results[0].value()), .gradients = {}, .bytes_in_use = tape.bytes_in_use()};
+  const Var loss = project(results);
+  tape.release_unsaved(0, loss);  // backward must do with what the op saved
+  tape.backward(loss);
   for (const Var& variable : variables) {
     outcome.gradients.push_back(values_of(variable.grad()));
   }

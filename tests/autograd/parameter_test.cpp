@@ -105,6 +105,15 @@ TEST_CASE("initial values depend on seed and name alone") {
   CHECK(other.parameters()[1].value.at(0) == 2 * stream.normal());
   CHECK(other.parameters()[1].value.at(1) == 2 * stream.normal());
 
+  ParameterStore large;  // filled in several chunks: still the one stream
+  large.declare("large.weight", {300, 111}, Init::normal(1));
+  large.allocate(DType::float64);
+  large.initialize(42);
+  RandomStream whole(random_key(42, "init", "large.weight"));
+  for (int64_t i = 0; i < large.parameters()[0].value.numel(); ++i) {
+    REQUIRE(large.parameters()[0].value.at(i) == whole.normal());
+  }
+
   other.initialize(43);
   CHECK(other.parameters()[2].value.at(0) != store.parameters()[0].value.at(0));
 }

@@ -123,7 +123,7 @@ TEST_CASE("attention's memory grows with T, not with T x T") {
   const Op op = [=](Tape&, const std::vector<Var>& in) { return causal_attention(in[0], layout); };
   const auto bytes = [&](int64_t T, DType dtype, TapeOptions options = {}) {
     const std::vector<Buffer> inputs = list(normal_values({1, T, layout.width()}, 1));
-    return static_cast<double>(run(op, inputs, dtype, options).arena_bytes);
+    return static_cast<double>(run(op, inputs, dtype, options).bytes_in_use);
   };
   for (DType dtype : {DType::float32, DType::float64}) {
     CHECK(bytes(256, dtype) < 5 * bytes(64, dtype));

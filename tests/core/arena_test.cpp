@@ -45,13 +45,14 @@ TEST_CASE("after clear several blocks are one, no larger than they were, and a l
   const size_t reserved = arena.bytes_reserved();
   CHECK(reserved >= 50 * mib);
   arena.clear();
-  CHECK(arena.bytes_reserved() == reserved);
+  CHECK(arena.bytes_reserved() == 50 * mib);  // what was used, without the gaps at the blocks' ends
+  CHECK(arena.bytes_reserved() <= reserved);
   char* first = static_cast<char*>(arena.allocate(64));
   char* second = static_cast<char*>(arena.allocate(45 * mib));
   CHECK(second == first + 64);  // one block: the next piece follows
   for (int i = 0; i < 3; ++i) {
     arena.clear();
     step();
-    CHECK(arena.bytes_reserved() == reserved);
+    CHECK(arena.bytes_reserved() == 50 * mib);
   }
 }

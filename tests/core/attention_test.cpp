@@ -38,7 +38,8 @@ Result<float> run_fast(const std::vector<float>& qkv, const std::vector<float>& 
                        const QkvLayout& layout) {
   Result<float> result = empty_result<float>(B, T, layout);
   attention_forward(qkv.data(), result.out.data(), result.lse.data(), B, T, layout);
-  attention_backward(dout.data(), qkv.data(), result.out.data(), result.lse.data(), result.dqkv.data(), B, T, layout);
+  attention_backward(dout.data(), qkv.data(), result.out.data(), result.lse.data(), result.dqkv.data(), B, T, layout,
+                     false);
   return result;
 }
 
@@ -268,7 +269,7 @@ TEST_CASE("attention's backward adds to what is there and leaves gates alone") {
   const std::vector<float> dout = to_float(random_dout(1, T, layout));
   Result<float> once = run_fast(qkv, dout, 1, T, layout);
   std::vector<float> dqkv(once.dqkv.size(), 0.5F);
-  attention_backward(dout.data(), qkv.data(), once.out.data(), once.lse.data(), dqkv.data(), 1, T, layout);
+  attention_backward(dout.data(), qkv.data(), once.out.data(), once.lse.data(), dqkv.data(), 1, T, layout, false);
   for (size_t i = 0; i < dqkv.size(); ++i) {
     CHECK(dqkv[i] == doctest::Approx(0.5 + static_cast<double>(once.dqkv[i])).epsilon(1e-5));
   }
@@ -278,5 +279,19 @@ TEST_CASE("attention's backward adds to what is there and leaves gates alone") {
         CHECK(dqkv[static_cast<size_t>(t * layout.width() + h * layout.q_stride() + layout.head_dim + j)] == 0.5F);
       }
     }
+  }
+}
+
+TEST_CASE("attention's backward overwrites a fresh gradient, with the bits of adding to zero") {
+  const QkvLayout layout = {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16};
+  for (int64_t T : {1, 70, 300}) {
+    CAPTURE(T);
+    const std::vector<float> qkv = to_float(random_qkv(2, T, layout));
+    const std::vector<float> dout = to_float(random_dout(2, T, layout));
+    const Result<float> expected = run_fast(qkv, dout, 2, T, layout);
+    std::vector<float> dqkv(expected.dqkv.size(), std::nanf(""));
+    attention_backward(dout.data(), qkv.data(), expected.out.data(), expected.lse.data(), dqkv.data(), 2, T, layout,
+                       true);
+    CHECK(dqkv == expected.dqkv);
   }
 }

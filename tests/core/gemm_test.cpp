@@ -2,6 +2,7 @@
 #include "core/kernels/gemm_panels.h"
 #include "core/parallel.h"
 #include "core/rng.h"
+#include "core/tensor.h"
 
 #include <doctest/doctest.h>
 
@@ -33,8 +34,8 @@ struct Case {
   int64_t padding;  // of each leading dimension
 };
 
-struct Problem {
-  explicit Problem(const Case& c)
+struct Product {
+  explicit Product(const Case& c)
       : a_ld((c.transpose_a ? c.M : c.K) + c.padding),
         b_ld((c.transpose_b ? c.K : c.N) + c.padding),
         c_ld(c.N + c.padding),
@@ -59,7 +60,7 @@ double at(const Operand<float>& X, int64_t row, int64_t column) {
 }
 
 /// The definition, an element at a time in double.
-double element(const Problem& p, const Case& c, int64_t m, int64_t n, double beta) {
+double element(const Product& p, const Case& c, int64_t m, int64_t n, double beta) {
   double sum = beta == 0 ? 0 : static_cast<double>(p.start[static_cast<size_t>(m * p.c_ld + n)]);
   for (int64_t k = 0; k < c.K; ++k) {
     sum += at(p.A, m, k) * at(p.B, k, n);
@@ -67,7 +68,7 @@ double element(const Problem& p, const Case& c, int64_t m, int64_t n, double bet
   return sum;
 }
 
-void check_product(const Problem& p, const Case& c, const std::vector<float>& got, double beta) {
+void check_product(const Product& p, const Case& c, const std::vector<float>& got, double beta) {
   double worst = 0;
   for (int64_t m = 0; m < c.M; ++m) {
     for (int64_t n = 0; n < c.N; ++n) {
@@ -89,6 +90,8 @@ std::vector<Case> cases() {
                                                                    {1, 5, 3},
                                                                    {7, 1, 9},
                                                                    {3, 4, 0},
+                                                                   {0, 4, 3},
+                                                                   {4, 0, 3},
                                                                    {64, 64, 64},
                                                                    {128, 128, 16},
                                                                    {129, 130, 65},
@@ -112,7 +115,7 @@ TEST_CASE("gemm, fast and reference, gives the product for every shape, transpos
       CAPTURE(c.transpose_a);
       CAPTURE(c.transpose_b);
       CAPTURE(beta);
-      const Problem p(c);
+      const Product p(c);
       std::vector<float> fast = p.start;
       if (beta == 0) {  // whatever was there must not show
         for (int64_t i = 0; i < c.M * c.N; ++i) {
@@ -128,33 +131,77 @@ TEST_CASE("gemm, fast and reference, gives the product for every shape, transpos
   }
 }
 
-TEST_CASE("every instruction set gives the bits that gemm_panels.h defines: a chain of fma for each chunk of K") {
-  std::vector<Case> shapes = cases();
-  shapes.push_back({150, 200, 300, true, true, 1});
-  for (const Case& c : shapes) {
-    const Problem p(c);
-    std::vector<float> expected = p.start;
-    for (int64_t m = 0; m < c.M; ++m) {
-      for (int64_t n = 0; n < c.N; ++n) {
-        float& sum = expected[static_cast<size_t>(m * p.c_ld + n)];
-        for (int64_t k = 0; k < c.K; k += panel_depth) {
-          float chunk = 0;
-          for (int64_t i = k; i < std::min(c.K, k + panel_depth); ++i) {
-            chunk = std::fma(static_cast<float>(at(p.A, m, i)), static_cast<float>(at(p.B, i, n)), chunk);
-          }
-          sum += chunk;
+namespace {
+
+/// What gemm_panels.h defines, an element at a time: a chain of fma for each chunk of K, the chunks added in order.
+std::vector<float> in_chunks(const Product& p, const Case& c, double beta) {
+  std::vector<float> result = p.start;
+  for (int64_t m = 0; m < c.M; ++m) {
+    for (int64_t n = 0; n < c.N; ++n) {
+      float& sum = result[static_cast<size_t>(m * p.c_ld + n)];
+      for (int64_t k = 0; k < c.K; k += panel_depth) {
+        float chunk = 0;
+        for (int64_t i = k; i < std::min(c.K, k + panel_depth); ++i) {
+          chunk = std::fma(static_cast<float>(at(p.A, m, i)), static_cast<float>(at(p.B, i, n)), chunk);
         }
+        sum = k == 0 && beta == 0 ? chunk : sum + chunk;
       }
     }
-    for (const PanelKernel* kernel : {avx2_panels(), avx512_panels()}) {
-      if (kernel != nullptr && c.K > 0) {
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every instruction set gives the bits that gemm_panels.h defines, in parallel and with B packed before") {
+  std::vector<Case> shapes = cases();
+  shapes.push_back({150, 200, 300, true, true, 1});
+  shapes.push_back({5, 4200, 300, false, true, 0});  // wider than the columns packed at a time
+  for (const Case& c : shapes) {
+    for (const double beta : {0.0, 1.0}) {
+      const Product p(c);
+      const std::vector<float> expected = in_chunks(p, c, beta);
+      for (const PanelKernel* kernel : {avx2_panels(), avx512_panels()}) {
+        if (kernel == nullptr || c.K == 0) {
+          continue;
+        }
         CAPTURE(kernel->name);
         CAPTURE(c.M);
         CAPTURE(c.N);
         CAPTURE(c.K);
+        CAPTURE(beta);
         std::vector<float> got = p.start;
-        gemm_panels(*kernel, p.A, p.B, {got.data(), p.c_ld}, c.M, c.N, c.K, 1.0);
+        gemm_panels(*kernel, p.A, p.B, {got.data(), p.c_ld}, c.M, c.N, c.K, beta);
         CHECK(got == expected);
+        got = p.start;
+        const Buffer packed({packed_floats(*kernel, c.N, c.K)}, DType::float32);
+        const Packed B = pack(*kernel, p.B, c.N, c.K, packed.tensor().as<float>());
+        multiply_packed(*kernel, p.A, B, {got.data(), p.c_ld}, c.M, c.K, beta);
+        CHECK(got == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("a packed product is the product, whatever multiplies, also with the first rows of B alone") {
+  for (const Case& whole : cases()) {
+    if (whole.K == 0) {
+      continue;
+    }
+    const Product p(whole);
+    const Buffer packed({packed_floats(whole.N, whole.K)}, DType::float32);
+    const Packed B = pack(p.B, whole.N, whole.K, packed.tensor().as<float>());
+    for (const double beta : {0.0, 1.0}) {
+      for (const int64_t K : {whole.K, std::max<int64_t>(1, whole.K - 1), (whole.K + 1) / 2}) {
+        Case c = whole;
+        c.K = K;
+        CAPTURE(c.M);
+        CAPTURE(c.N);
+        CAPTURE(c.K);
+        CAPTURE(whole.K);
+        std::vector<float> got = p.start;
+        gemm_packed(p.A, B, {got.data(), p.c_ld}, c.M, c.K, beta);
+        check_product(p, c, got, beta);
       }
     }
   }
@@ -163,7 +210,7 @@ TEST_CASE("every instruction set gives the bits that gemm_panels.h defines: a ch
 TEST_CASE("gemm gives the same bits for 1, 2, 3 and 4 threads") {
   for (const Case& c : {Case{300, 260, 700, false, true, 0}, Case{256, 256, 1024, true, false, 0},
                         Case{1, 2048, 256, false, true, 0}}) {
-    const Problem p(c);
+    const Product p(c);
     std::vector<float> first;
     for (int threads : {1, 2, 3, 4}) {
       CAPTURE(threads);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/fma_peak.h"
 #include "core/kernels/gemm.h"
+#include "core/kernels/instruction_set.h"
 #include "core/parallel.h"
 
 #include <doctest/doctest.h>
@@ -33,11 +34,7 @@ double of(const std::array<double, phase_count>& seconds, Phase phase) {
 
 /// Whether fma_peak_gflops measures this processor.
 bool has_fma_peak() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
-#else
-  return false;
-#endif
+  return kernels::widest_instruction_set() != kernels::InstructionSet::baseline;
 }
 
 }  // namespace

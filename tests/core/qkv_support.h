@@ -21,6 +21,7 @@ struct QkvCase {
 inline std::vector<QkvCase> qkv_cases() {
   return {{"MHA", {.n_heads = 4, .n_kv_heads = 4, .head_dim = 8}},
           {"GQA", {.n_heads = 4, .n_kv_heads = 2, .head_dim = 32}},
+          {"wide heads", {.n_heads = 2, .n_kv_heads = 2, .head_dim = 72}},
           {"MQA", {.n_heads = 3, .n_kv_heads = 1, .head_dim = 20}},
           {"gated", {.n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .gated = true}}};
 }

@@ -143,9 +143,12 @@ TEST_CASE("fast rope has the reference's bits, for any number of threads") {
       std::vector<float> fast_y(x.size());
       std::vector<float> fast_dx(x.size());
       rope_forward(x.data(), cosines.data(), sines.data(), fast_y.data(), B, T, pairs, test.layout);
-      rope_backward(x.data(), cosines.data(), sines.data(), fast_dx.data(), B, T, pairs, test.layout);
+      rope_backward(x.data(), cosines.data(), sines.data(), fast_dx.data(), B, T, pairs, test.layout, false);
       CHECK(fast_y == y);
       CHECK(fast_dx == dx);
+      std::vector<float> fresh_dx(x.size(), std::nanf(""));
+      rope_backward(x.data(), cosines.data(), sines.data(), fresh_dx.data(), B, T, pairs, test.layout, true);
+      CHECK(fresh_dx == dx);
     }
   }
 }

@@ -35,14 +35,38 @@ class Bits(support.Case):
         self.assert_same_for_all_threads(train__dtype="float64", model__d_model=40, model__d_ff=56, data__seq_len=24,
                                          train__steps=8, optim__lr=0.01)
 
+    def train_again(self, config, out, **environment):
+        done = support.subprocess.run(
+            [support.PROGRAM, "train", f"{config}.toml", "--out", out], cwd=self.folder,
+            env={**support.ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, support.last_lines(done.stderr))
+        return support.json.loads(self.path(out, "summary.json").read_text())
+
     def test_more_threads_than_the_machine_grants(self):
         expected = self.train("all", WIDE, train__threads=4)
-        environment = {**support.ENVIRONMENT, "OMP_THREAD_LIMIT": "1"}
-        done = support.subprocess.run(
-            [support.PROGRAM, "train", "all.toml", "--out", "limited"], cwd=self.folder, env=environment,
-            capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, 0, support.last_lines(done.stderr))
+        self.train_again("all", "limited", OMP_THREAD_LIMIT="1")
         self.assert_same_run("limited", expected)
+
+    def test_instruction_sets(self):
+        expected = self.train("widest", WIDE)
+        summary = support.json.loads(self.path(expected, "summary.json").read_text())
+        narrower = self.train_again("widest", "avx2", MINILLM_MAX_ISA="avx2")
+        self.assert_same_run("avx2", expected)
+        self.assertEqual(narrower["numerics"], summary["numerics"])
+        # What multiplies where there are no tiles rounds otherwise, and agrees.
+        self.train_again("widest", "baseline", MINILLM_MAX_ISA="baseline")
+        for found, want in zip(self.losses("baseline"), self.losses(expected), strict=True):
+            self.assertAlmostEqual(found, want, delta=1e-4)
+
+    def test_an_unknown_instruction_set(self):
+        self.train("sse", WIDE)
+        done = support.subprocess.run(
+            [support.PROGRAM, "train", "sse.toml", "--out", "refused"], cwd=self.folder,
+            env={**support.ENVIRONMENT, "MINILLM_MAX_ISA": "sse"}, capture_output=True, text=True, timeout=600,
+            check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('MINILLM_MAX_ISA: no such instruction set; found "sse"; expected avx512, avx2', done.stderr)
+        self.assertFalse(self.path("refused").exists())
 
     def test_looking_does_not_change_the_training(self):
         base = {"train__steps": 30, "model__dropout": 0.1, "train__batch_size": 4, "train__micro_batch_size": 2}

@@ -19,7 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = "core|autograd|nn|optim|data|formats|generate|train|cli|configs|tests|examples|scripts|docs|cmake|.ci"
 PATH = re.compile(rf"(?<![\w/.<-])(?:{FOLDERS.replace('.', '[.]')})/[\w./*<>{{}},-]+")
-SOURCES = {".h": "//", ".cpp": "//", ".toml": "#", ".py": "#", ".cmake": "#", ".txt": "#", ".sh": "#", "": "#"}
+SOURCES = {".h": "//", ".cpp": "//", ".inc": "//", ".toml": "#", ".py": "#", ".cmake": "#", ".txt": "#", ".sh": "#",
+           "": "#"}
 PROGRAM = None
 
 

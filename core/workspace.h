@@ -1,0 +1,32 @@
+#pragma once
+// Memory of a kernel between calls: grows when more is asked for and is kept, so that nothing comes from the heap in
+// the steady state. Kernels hold one a thread (`thread_local Workspace packed;`).
+
+#include "core/memory.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+namespace minillm {
+
+class Workspace {
+ public:
+  /// Room for `count` floats on a 64-byte boundary; what an earlier call got is lost.
+  float* take(int64_t count) {
+    if (count > size_) {
+      memory_.reset(static_cast<float*>(allocate_aligned(static_cast<size_t>(count) * sizeof(float))));
+      size_ = count;
+    }
+    return memory_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(float* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<float, Free> memory_;
+  int64_t size_ = 0;
+};
+
+}  // namespace minillm
