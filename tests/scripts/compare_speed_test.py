@@ -13,6 +13,7 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True  # scripts/ stays as it is
+sys.path.insert(0, str(ROOT / "scripts"))
 LOADER = importlib.machinery.SourceFileLoader("compare_speed", str(ROOT / "scripts" / "compare_speed"))
 SPEED = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare_speed", LOADER))
 sys.modules["compare_speed"] = SPEED  # dataclasses look their module up
