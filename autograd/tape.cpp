@@ -15,12 +15,16 @@ struct LeafNode final : Node {
   void backward(Tape&) override {}
 };
 
-double norm(const Tensor& tensor) {
+/// The length of the tensor as a vector; "-" where its memory was given back or never taken.
+std::string length_text(const Tensor& tensor) {
+  if (!tensor) {
+    return "-";
+  }
   double sum = 0;
-  for (int64_t i = 0; tensor && i < tensor.numel(); ++i) {
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
     sum += tensor.at(i) * tensor.at(i);
   }
-  return std::sqrt(sum);
+  return fmt::format("{:.6g}", std::sqrt(sum));
 }
 
 }  // namespace
@@ -264,8 +268,8 @@ void Tape::dump(std::FILE* out) const {
              "called at");
   for (const Node* node : nodes_) {
     const char* scope = node->parameter != nullptr ? node->parameter->name.c_str() : node->scope;
-    fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12.6g} {:>12.6g}  {}:{}\n", node->id, node->op, scope,
-               node->value.shape, norm(node->value), norm(node->grad), node->here.file, node->here.line);
+    fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12} {:>12}  {}:{}\n", node->id, node->op, scope, node->value.shape,
+               length_text(node->value), length_text(node->grad), node->here.file, node->here.line);
   }
 }
 

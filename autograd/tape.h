@@ -110,9 +110,10 @@ class Tape {
   /// The id of an operand whose value backward will read. An op saves each of them, and its own value if it reads that;
   /// what nobody saved may be gone by then.
   NodeId save(Var operand) {
-    operand.node().saved = operand.node().saved || options_.record;
+    save(operand.node());
     return operand.id();
   }
+  void save(Node& node) { node.saved = node.saved || options_.record; }
 
   /// Uninitialised memory until clear(): what an op saves for backward beside values.
   Tensor allocate(const Shape& shape, DType dtype);
@@ -146,7 +147,7 @@ class Tape {
   // --- inside Node::backward ---
 
   Node& node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
-  /// The value of an operand that was saved; computed again when its memory was released.
+  /// A value that was saved, an operand's or the node's own; computed again when its memory was released.
   const Tensor& value(NodeId id);
   const Shape& shape(NodeId id) const { return nodes_[static_cast<size_t>(id)]->value.shape; }
 

@@ -32,8 +32,9 @@ void by_minillm(Operand<float> A, Operand<float> B, Result<float> C, const Produ
 
 #ifdef MINILLM_ONEDNN
 void by_onednn(Operand<float> A, Operand<float> B, Result<float> C, const Product& p) {
-  dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', p.M, p.N, p.K, 1.0F, A.data, A.ld, B.data, B.ld, 0.0F,
-             C.data, C.ld);
+  const dnnl_status_t status = dnnl_sgemm(A.transposed ? 'T' : 'N', B.transposed ? 'T' : 'N', p.M, p.N, p.K, 1.0F,
+                                          A.data, A.ld, B.data, B.ld, 0.0F, C.data, C.ld);
+  check(status == dnnl_success, "oneDNN refuses {}", p.name);
 }
 #endif
 

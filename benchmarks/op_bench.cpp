@@ -1,5 +1,5 @@
-// Every fused op of a training step, forward and backward. Ops that are bound by memory count bytes, the others
-// operations; attention's are the causal count of docs/numbers.md.
+// The fused ops of the reference model's step, and those of its most common variants. Ops that are bound by memory
+// count bytes, the others operations; attention's are the causal count of docs/numbers.md.
 
 #include "benchmarks/bench_support.h"
 #include "core/kernels/activation.h"
@@ -105,6 +105,18 @@ void rope_forward(benchmark::State& state) {
 }
 BENCHMARK(rope_forward)->UseRealTime();
 
+void rope_backward(benchmark::State& state) {
+  const Buffer dy = uniform(R * layout.width());
+  const Buffer dx = uniform(R * layout.width());
+  const Buffer table = uniform(T * layout.head_dim / 2);
+  for (auto _ : state) {
+    kernels::rope_backward(data(dy), data(table), data(table), data(dx), B, T, layout.head_dim / 2, layout, true);
+    keep(dx);
+  }
+  count_floats(state, 2 * R * layout.width());
+}
+BENCHMARK(rope_backward)->UseRealTime();
+
 void swiglu_forward(benchmark::State& state) {
   const Buffer gate_up = uniform(R * 2 * f);
   const Buffer y = uniform(R * f);
@@ -139,10 +151,22 @@ void gelu_forward(benchmark::State& state) {
 }
 BENCHMARK(gelu_forward)->UseRealTime();
 
+void gelu_backward(benchmark::State& state) {
+  const Buffer x = uniform(R * 4 * d);
+  const Buffer dy = uniform(R * 4 * d);
+  const Buffer dx = uniform(R * 4 * d);
+  for (auto _ : state) {
+    kernels::activate_backward(data(dy), data(x), data(dx), R * 4 * d, Activation::gelu, true);
+    keep(dx);
+  }
+  count_floats(state, 3 * R * 4 * d);
+}
+BENCHMARK(gelu_backward)->UseRealTime();
+
 struct AttentionBuffers {
   Buffer qkv = uniform(R * layout.width());
   Buffer out = uniform(R * d);
-  Buffer lse = uniform(B * heads * T);
+  Buffer stats = uniform(B * heads * 2 * T);
   Buffer dout = uniform(R * d);
   Buffer dqkv = uniform(R * layout.width());
 };
@@ -153,7 +177,7 @@ constexpr double attention_flops = 2.0 * static_cast<double>(R * d) * static_cas
 void attention_forward(benchmark::State& state) {
   const AttentionBuffers buffers;
   for (auto _ : state) {
-    kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.lse), B, T, layout);
+    kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.stats), B, T, layout);
     keep(buffers.out);
   }
   count_flops(state, attention_flops);
@@ -162,9 +186,9 @@ BENCHMARK(attention_forward)->UseRealTime();
 
 void attention_backward(benchmark::State& state) {
   const AttentionBuffers buffers;
-  kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.lse), B, T, layout);
+  kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.stats), B, T, layout);
   for (auto _ : state) {
-    kernels::attention_backward(data(buffers.dout), data(buffers.qkv), data(buffers.out), data(buffers.lse),
+    kernels::attention_backward(data(buffers.dout), data(buffers.qkv), data(buffers.out), data(buffers.stats),
                                 data(buffers.dqkv), B, T, layout, true);
     keep(buffers.dqkv);
   }

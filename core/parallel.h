@@ -1,6 +1,6 @@
 #pragma once
-// Threads. Work is cut into chunks by shape alone, each chunk is done by one thread, and what chunks produce is
-// combined in chunk order: results are the same bits for any number of threads.
+// Threads. Work whose pieces are added up is cut into chunks by shape alone, each chunk is done by one thread, and what
+// chunks produce is combined in chunk order: results are the same bits for any number of threads.
 
 #include <algorithm>
 #include <cstdint>

@@ -64,7 +64,7 @@ Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_
   x = embed_positions_.add_to(x);
   x = dropout(x, config_.dropout, "model.embed_tokens");
   for (const auto& layer : layers_) {
-    const NodeId first = tape.size();
+    const NodeId first = tape.options().record ? tape.size() : x.id();  // without backward, nor is the input needed
     x = layer->forward(x);
     tape.release_unsaved(first, x);
   }

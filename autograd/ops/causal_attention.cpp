@@ -13,7 +13,7 @@ template <class T>
 struct CausalAttentionNode final : Node {
   NodeId qkv;
   QkvLayout layout;
-  Tensor lse;  // [B, n_heads, T], saved by forward; with `value` all that backward needs
+  Tensor stats;  // [B, n_heads, 2, T], saved by forward; with `value` all that backward needs
 
   void backward(Tape& tape) override;
 };
@@ -26,19 +26,19 @@ Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
   const Shape shape = {B, positions, layout.n_heads * layout.head_dim};
   auto& node = tape.make<CausalAttentionNode<T>>("causal_attention", {qkv}, shape, qkv.dtype(), here);
   node.qkv = tape.save(qkv);
-  node.saved = true;
+  tape.save(node);
   node.layout = layout;
-  node.lse = tape.allocate({B, layout.n_heads, positions}, qkv.dtype());
+  node.stats = tape.allocate({B, layout.n_heads, 2, positions}, qkv.dtype());
   const T* qkv_values = qkv.value().as<T>();
   T* out = node.value.template as<T>();
-  T* lse = node.lse.template as<T>();
+  T* stats = node.stats.template as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::attention_forward(qkv_values, out, lse, B, positions, layout);
+      kernels::attention_forward(qkv_values, out, stats, B, positions, layout);
       return tape.var(node);
     }
   }
-  kernels::attention_forward_reference(qkv_values, out, lse, B, positions, layout);
+  kernels::attention_forward_reference(qkv_values, out, stats, B, positions, layout);
   return tape.var(node);
 }
 
@@ -48,7 +48,7 @@ void CausalAttentionNode<T>::backward(Tape& tape) {
   const int64_t positions = value.shape[1];
   const T* dout = grad.as<T>();
   const T* qkv_values = tape.value(qkv).as<T>();
-  const T* out = value.as<T>();
+  const T* out = tape.value(id).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       GradientTarget dqkv = tape.gradient_target(qkv);
@@ -56,13 +56,13 @@ void CausalAttentionNode<T>::backward(Tape& tape) {
         fill_zero(dqkv.tensor);
         dqkv.fresh = false;
       }
-      kernels::attention_backward(dout, qkv_values, out, lse.as<T>(), dqkv.tensor.as<T>(), B, positions, layout,
+      kernels::attention_backward(dout, qkv_values, out, stats.as<T>(), dqkv.tensor.as<T>(), B, positions, layout,
                                   dqkv.fresh);
       return;
     }
   }
   T* dqkv = tape.gradient(qkv).as<T>();
-  kernels::attention_backward_reference(dout, qkv_values, out, lse.as<T>(), dqkv, B, positions, layout);
+  kernels::attention_backward_reference(dout, qkv_values, out, stats.as<T>(), dqkv, B, positions, layout);
 }
 
 /// [T, T]: 0 where position u may be seen from t, -1e30 where u > t. Finite, so that every intermediate of the

@@ -17,7 +17,7 @@ struct UnaryNode final : Node {
 
   void backward(Tape& tape) override {
     const Tensor dx = tape.gradient(x);
-    kernels::add_chain(grad.as<T>(), tape.value(x).as<T>(), value.as<T>(), dx.as<T>(), dx.numel(),
+    kernels::add_chain(grad.as<T>(), tape.value(x).as<T>(), tape.value(id).as<T>(), dx.as<T>(), dx.numel(),
                        [f = f](T v, T y) { return f.derivative(v, y); });
   }
 };
@@ -26,7 +26,7 @@ template <class T, class F>
 Var unary_of(const char* op, Var x, F f, Here here) {
   auto& node = x.tape().make<UnaryNode<T, F>>(op, {x}, x.shape(), x.dtype(), here);
   node.x = x.tape().save(x);
-  node.saved = true;
+  x.tape().save(node);
   node.f = f;
   kernels::map(x.value().as<T>(), node.value.template as<T>(), node.value.numel(), [f](T v) { return f.value(v); });
   return x.tape().var(node);

@@ -19,7 +19,7 @@ Var log_softmax_of(Var x, Here here) {
   Tape& tape = x.tape();
   auto& node = tape.make<LogSoftmaxNode<T>>("log_softmax", {x}, x.shape(), x.dtype(), here);
   node.x = x.id();
-  node.saved = true;
+  tape.save(node);
   const int64_t R = rows_of(x.shape());
   const int64_t N = x.shape()[-1];
   const T* x_values = x.value().as<T>();
@@ -39,7 +39,7 @@ void LogSoftmaxNode<T>::backward(Tape& tape) {
   const int64_t R = rows_of(value.shape);
   const int64_t N = value.shape[-1];
   const T* dy = grad.as<T>();
-  const T* y = value.as<T>();
+  const T* y = tape.value(id).as<T>();
   T* dx = tape.gradient(x).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {

@@ -24,10 +24,8 @@ constexpr int64_t chunk = 32;                      // queries that a loop holds 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 static_assert(query_block % chunk == 0);
 
-/// One block of scores, kept by each thread. Columns behind the last query hold numbers from before, or zero.
-struct alignas(64) Scores {
-  float at[key_block * score_ld] = {};
-};
+// Of a block of scores; columns behind the last query hold anything, and no product reads them.
+constexpr int64_t score_floats = key_block * score_ld;
 
 /// Queries [q0, q0 + rows) against keys [k0, k0 + keys). Key u is seen by query r when u <= seen_from + r.
 struct Block {
@@ -123,7 +121,7 @@ struct Offsets {
   int64_t k;
   int64_t v;
   int64_t out;
-  int64_t lse;
+  int64_t stats;
 };
 
 Offsets offsets_of(int64_t b, int64_t h, int64_t T, const QkvLayout& layout) {
@@ -133,7 +131,7 @@ Offsets offsets_of(int64_t b, int64_t h, int64_t T, const QkvLayout& layout) {
           .k = row + layout.k_offset() + kv_column,
           .v = row + layout.v_offset() + kv_column,
           .out = (b * T * layout.n_heads + h) * layout.head_dim,
-          .lse = (b * layout.n_heads + h) * T};
+          .stats = (b * layout.n_heads + h) * 2 * T};
 }
 
 Head head_at(const float* qkv, const Offsets& at, const QkvLayout& layout) {
@@ -172,9 +170,16 @@ class PackedKeys {
   float* memory_ = nullptr;
 };
 
-/// Outputs and log sums of queries [q0, q0 + rows); out and lse start at the head's first query.
-void forward_block(const Head& head, const PackedKeys& values, float* out, float* lse, Scores& scores, int64_t q0,
-                   int64_t rows) {
+/// A head's saved numbers, by query.
+template <class Float>
+struct Stats {
+  Float* largest;
+  Float* log_sum;
+};
+
+/// Outputs and stats of queries [q0, q0 + rows); out and stats start at the head's first query.
+void forward_block(const Head& head, const PackedKeys& values, float* out, Stats<float> stats, float* scores,
+                   int64_t q0, int64_t rows) {
   thread_local Workspace memory;
   const int64_t head_dim = head.head_dim;
   const Operand<float> Q = {head.q + q0 * head.width, head.width, true};
@@ -186,17 +191,18 @@ void forward_block(const Head& head, const PackedKeys& values, float* out, float
   for (int64_t k0 = 0; k0 < q0 + rows; k0 += key_block) {
     const Block block = block_at(q0, rows, k0);
     const Operand<float> K = {head.k + k0 * head.width, head.width, false};
-    gemm_packed(K, Q_transposed, {scores.at, score_ld}, block.keys, head_dim, 0.0);
-    softmax_block(scores.at, block, head.scale, running);
+    gemm_packed(K, Q_transposed, {scores, score_ld}, block.keys, head_dim, 0.0);
+    softmax_block(scores, block, head.scale, running);
     if (k0 > 0) {
       multiply_rows(O.data, head.out_ld, running.shrink, rows, head_dim);
     }
-    gemm_packed({scores.at, score_ld, true}, values.from(k0), O, rows, block.keys, k0 == 0 ? 0.0 : 1.0);
+    gemm_packed({scores, score_ld, true}, values.from(k0), O, rows, block.keys, k0 == 0 ? 0.0 : 1.0);
   }
   float inverse_sum[query_block];
   for (int64_t r = 0; r < rows; ++r) {
     inverse_sum[r] = 1.0F / running.sum[r];
-    lse[q0 + r] = running.largest[r] + std::log(running.sum[r]);
+    stats.largest[q0 + r] = running.largest[r];
+    stats.log_sum[q0 + r] = std::log(running.sum[r]);
   }
   multiply_rows(O.data, head.out_ld, inverse_sum, rows, head_dim);
 }
@@ -207,8 +213,9 @@ int64_t query_blocks(int64_t T) {
 
 }  // namespace
 
-void attention_forward(const float* qkv, float* out, float* lse, int64_t B, int64_t T, const QkvLayout& layout) {
-  // A task packs its values once. More than one a key head only where the heads would not keep the threads busy.
+void attention_forward(const float* qkv, float* out, float* stats, int64_t B, int64_t T, const QkvLayout& layout) {
+  // A task packs its values once. More than one a key head only where the heads would not keep the threads busy: a
+  // block of queries is the same in any task.
   const int64_t kv_heads = B * layout.n_kv_heads;
   const int64_t blocks = query_blocks(T);
   const int64_t parts = std::clamp<int64_t>((4 * num_threads() + kv_heads - 1) / std::max<int64_t>(kv_heads, 1), 1,
@@ -219,13 +226,14 @@ void attention_forward(const float* qkv, float* out, float* lse, int64_t B, int6
     const int64_t first_head = task / parts % layout.n_kv_heads * layout.heads_per_kv();
     const Head any = head_at(qkv, offsets_of(b, first_head, T, layout), layout);
     const PackedKeys values(memory, any.v, any.width, T, any.head_dim);
-    thread_local Scores scores;
+    thread_local Workspace score_memory;
+    float* scores = score_memory.take(score_floats);
     for (int64_t h = first_head; h < first_head + layout.heads_per_kv(); ++h) {
       const Offsets at = offsets_of(b, h, T, layout);
       for (int64_t i = task % parts; i < blocks; i += parts) {
         const int64_t q0 = i * query_block;
-        forward_block(head_at(qkv, at, layout), values, out + at.out, lse + at.lse, scores, q0,
-                      std::min(query_block, T - q0));
+        forward_block(head_at(qkv, at, layout), values, out + at.out, {stats + at.stats, stats + at.stats + T}, scores,
+                      q0, std::min(query_block, T - q0));
       }
     }
   });
@@ -243,13 +251,13 @@ MINILLM_SIMD void row_dots(const float* dout, const float* out, int64_t ld, floa
 }
 
 /// Products q.k -> probabilities, hidden ones exactly zero.
-MINILLM_SIMD void probabilities_block(float* scores, const Block& block, float scale, const float* lse) {
+MINILLM_SIMD void probabilities_block(float* scores, const Block& block, float scale, const Stats<const float>& stats) {
   for (int64_t c = 0; c < block.rows; c += chunk) {
     mask_chunk(scores, block, c);
     for (int64_t u = 0; u < block.keys; ++u) {
       float* s = scores + u * score_ld + c;
       for (int64_t i = 0; i < chunk; ++i) {
-        s[i] = fast_exp(scale * s[i] - lse[c + i]);
+        s[i] = fast_exp(scale * s[i] - stats.largest[c + i] - stats.log_sum[c + i]);
       }
     }
   }
@@ -270,7 +278,7 @@ MINILLM_SIMD void dscores_block(const float* p, float* dp, const Block& block, f
 struct HeadGradients {
   const float* dout;
   const float* out;
-  const float* lse;
+  Stats<const float> stats;
   float* dq;
   float* dk;
   float* dv;
@@ -296,39 +304,41 @@ PackedQueries pack_queries(const Operand<float>& Q, const Operand<float>& dO, in
 }
 
 // The formulas are derived in attention_reference.cpp. `fresh`: dk and dv hold nothing yet, `fresh_dq`: nor does dq.
-void backward_block(const Head& head, const PackedKeys& keys, const HeadGradients& gradients, Scores& p, Scores& ds,
+void backward_block(const Head& head, const PackedKeys& keys, const HeadGradients& gradients, float* p, float* ds,
                     int64_t q0, int64_t rows, bool fresh, bool fresh_dq) {
   const int64_t head_dim = head.head_dim;
   const int64_t width = head.width;
   alignas(64) float D[query_block] = {};
-  alignas(64) float lse[query_block] = {};
+  alignas(64) float largest[query_block] = {};
+  alignas(64) float log_sum[query_block] = {};
   const float* dout = gradients.dout + q0 * head.out_ld;
   row_dots(dout, gradients.out + q0 * head.out_ld, head.out_ld, D, rows, head_dim);
-  std::copy_n(gradients.lse + q0, rows, lse);
+  std::copy_n(gradients.stats.largest + q0, rows, largest);
+  std::copy_n(gradients.stats.log_sum + q0, rows, log_sum);
   const PackedQueries packed =
       pack_queries({head.q + q0 * width, width, false}, {dout, head.out_ld, false}, rows, head_dim);
-  const Operand<float> P = {p.at, score_ld, false};
-  const Operand<float> dS = {ds.at, score_ld, false};
+  const Operand<float> P = {p, score_ld, false};
+  const Operand<float> dS = {ds, score_ld, false};
   const double beta = fresh ? 0.0 : 1.0;
   for (int64_t k0 = 0; k0 < q0 + rows; k0 += key_block) {
     const Block block = block_at(q0, rows, k0);
     const Operand<float> K = {head.k + k0 * width, width, false};
     const Operand<float> V = {head.v + k0 * width, width, false};
-    gemm_packed(K, packed.Q_transposed, {p.at, score_ld}, block.keys, head_dim, 0.0);
-    probabilities_block(p.at, block, head.scale, lse);
+    gemm_packed(K, packed.Q_transposed, {p, score_ld}, block.keys, head_dim, 0.0);
+    probabilities_block(p, block, head.scale, {largest, log_sum});
     gemm_packed(P, packed.dO, {gradients.dv + k0 * width, width}, block.keys, rows, beta);
-    gemm_packed(V, packed.dO_transposed, {ds.at, score_ld}, block.keys, head_dim, 0.0);
-    dscores_block(p.at, ds.at, block, head.scale, D);
+    gemm_packed(V, packed.dO_transposed, {ds, score_ld}, block.keys, head_dim, 0.0);
+    dscores_block(p, ds, block, head.scale, D);
     gemm_packed(dS, packed.Q, {gradients.dk + k0 * width, width}, block.keys, rows, beta);
-    gemm_packed({ds.at, score_ld, true}, keys.from(k0), {gradients.dq + q0 * width, width}, rows, block.keys,
+    gemm_packed({ds, score_ld, true}, keys.from(k0), {gradients.dq + q0 * width, width}, rows, block.keys,
                 k0 == 0 && fresh_dq ? 0.0 : 1.0);
   }
 }
 
 }  // namespace
 
-void attention_backward(const float* dout, const float* qkv, const float* out, const float* lse, float* dqkv, int64_t B,
-                        int64_t T, const QkvLayout& layout, bool fresh) {
+void attention_backward(const float* dout, const float* qkv, const float* out, const float* stats, float* dqkv,
+                        int64_t B, int64_t T, const QkvLayout& layout, bool fresh) {
   const int64_t blocks = query_blocks(T);
   parallel_for(B * layout.n_kv_heads, 1, [=, &layout](int64_t task, int64_t) {
     thread_local Workspace memory;
@@ -336,13 +346,14 @@ void attention_backward(const float* dout, const float* qkv, const float* out, c
     const int64_t first_head = task % layout.n_kv_heads * layout.heads_per_kv();
     const Head any = head_at(qkv, offsets_of(b, first_head, T, layout), layout);
     const PackedKeys keys(memory, any.k, any.width, T, any.head_dim);
-    thread_local Scores p;
-    thread_local Scores ds;
+    thread_local Workspace score_memory;
+    float* p = score_memory.take(2 * score_floats);
+    float* ds = p + score_floats;
     for (int64_t h = first_head; h < first_head + layout.heads_per_kv(); ++h) {
       const Offsets at = offsets_of(b, h, T, layout);
       const HeadGradients gradients = {.dout = dout + at.out,
                                        .out = out + at.out,
-                                       .lse = lse + at.lse,
+                                       .stats = {stats + at.stats, stats + at.stats + T},
                                        .dq = dqkv + at.q,
                                        .dk = dqkv + at.k,
                                        .dv = dqkv + at.v};

@@ -22,9 +22,16 @@ Real score_scale(const QkvLayout& layout) {
   return Real{1} / std::sqrt(static_cast<Real>(layout.head_dim));
 }
 
+/// The largest score of a query, and the log of the sum of exp(score - largest).
+template <class Real>
+struct Stats {
+  Real largest;
+  Real log_sum;
+};
+
 // One query. q, out_t: its slices; k, v: the slices of position 0, a row's width apart.
 template <class Real>
-Real attend(const Real* q, const Real* k, const Real* v, Real* out_t, int64_t t, const QkvLayout& layout) {
+Stats<Real> attend(const Real* q, const Real* k, const Real* v, Real* out_t, int64_t t, const QkvLayout& layout) {
   const int64_t head_dim = layout.head_dim;
   const int64_t width = layout.width();
   const Real scale = score_scale<Real>(layout);
@@ -48,13 +55,14 @@ Real attend(const Real* q, const Real* k, const Real* v, Real* out_t, int64_t t,
   for (int64_t j = 0; j < head_dim; ++j) {
     out_t[j] /= sum;
   }
-  return largest + std::log(sum);
+  return {largest, std::log(sum)};
 }
 
 }  // namespace
 
 template <class Real>
-void attention_forward_reference(const Real* qkv, Real* out, Real* lse, int64_t B, int64_t T, const QkvLayout& layout) {
+void attention_forward_reference(const Real* qkv, Real* out, Real* stats, int64_t B, int64_t T,
+                                 const QkvLayout& layout) {
   const int64_t width = layout.width();
   const int64_t head_dim = layout.head_dim;
   for (int64_t b = 0; b < B; ++b) {
@@ -66,7 +74,10 @@ void attention_forward_reference(const Real* qkv, Real* out, Real* lse, int64_t 
       for (int64_t t = 0; t < T; ++t) {
         const Real* q = qkv_b + t * width + h * layout.q_stride();
         Real* out_t = out + ((b * T + t) * layout.n_heads + h) * head_dim;
-        lse[(b * layout.n_heads + h) * T + t] = attend(q, k, v, out_t, t, layout);
+        const Stats<Real> saved = attend(q, k, v, out_t, t, layout);
+        Real* stats_h = stats + (b * layout.n_heads + h) * 2 * T;
+        stats_h[t] = saved.largest;
+        stats_h[T + t] = saved.log_sum;
       }
     }
   }
@@ -83,7 +94,7 @@ struct Query {
   const Real* q;
   const Real* out;
   const Real* dout;
-  Real lse;
+  Stats<Real> stats;
   Real* dq;
 };
 
@@ -97,7 +108,7 @@ void attend_backward(const Query<Real>& query, const Real* k, const Real* v, Rea
   for (int64_t u = 0; u <= t; ++u) {
     const Real* k_u = k + u * width;
     const Real s = scale * dot(query.q, k_u, head_dim);
-    const Real p = std::exp(s - query.lse);
+    const Real p = std::exp(s - query.stats.largest - query.stats.log_sum);
     const Real dp = dot(query.dout, v + u * width, head_dim);
     const Real ds = p * (dp - D);
     for (int64_t j = 0; j < head_dim; ++j) {
@@ -111,7 +122,7 @@ void attend_backward(const Query<Real>& query, const Real* k, const Real* v, Rea
 }  // namespace
 
 template <class Real>
-void attention_backward_reference(const Real* dout, const Real* qkv, const Real* out, const Real* lse, Real* dqkv,
+void attention_backward_reference(const Real* dout, const Real* qkv, const Real* out, const Real* stats, Real* dqkv,
                                   int64_t B, int64_t T, const QkvLayout& layout) {
   const int64_t width = layout.width();
   const int64_t head_dim = layout.head_dim;
@@ -124,8 +135,9 @@ void attention_backward_reference(const Real* dout, const Real* qkv, const Real*
       for (int64_t t = 0; t < T; ++t) {
         const int64_t q_start = t * width + h * layout.q_stride();
         const int64_t out_start = ((b * T + t) * layout.n_heads + h) * head_dim;
-        const Query<Real> query = {qkv_b + q_start, out + out_start, dout + out_start,
-                                   lse[(b * layout.n_heads + h) * T + t], dqkv_b + q_start};
+        const Real* stats_h = stats + (b * layout.n_heads + h) * 2 * T;
+        const Query<Real> query = {
+            qkv_b + q_start, out + out_start, dout + out_start, {stats_h[t], stats_h[T + t]}, dqkv_b + q_start};
         attend_backward(query, qkv_b + k_start, qkv_b + v_start, dqkv_b + k_start, dqkv_b + v_start, t, layout);
       }
     }

@@ -1,6 +1,7 @@
 // Register tiles of 6 x 16 for AVX2: twelve sums, two vectors of B and one value of A fill the sixteen registers.
 
 #include "core/kernels/gemm_panels.h"
+#include "core/kernels/instruction_set.h"
 #include "core/kernels/simd.h"
 
 namespace minillm::kernels {
@@ -20,7 +21,7 @@ constexpr bool spread_prefetch = false;
 
 const PanelKernel* avx2_panels() {
   static const PanelKernel kernel = {tile_rows, tile_columns, "AVX2", pack_rows, pack_columns, multiply};
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kernel : nullptr;
+  return has(InstructionSet::avx2) ? &kernel : nullptr;
 }
 
 #else

@@ -2,6 +2,7 @@
 // registers.
 
 #include "core/kernels/gemm_panels.h"
+#include "core/kernels/instruction_set.h"
 #include "core/kernels/simd.h"
 
 namespace minillm::kernels {
@@ -21,7 +22,7 @@ constexpr bool spread_prefetch = true;
 
 const PanelKernel* avx512_panels() {
   static const PanelKernel kernel = {tile_rows, tile_columns, "AVX-512", pack_rows, pack_columns, multiply};
-  return __builtin_cpu_supports("avx512f") ? &kernel : nullptr;
+  return has(InstructionSet::avx512) ? &kernel : nullptr;
 }
 
 #else

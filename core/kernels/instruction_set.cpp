@@ -4,21 +4,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 namespace minillm::kernels {
 
 namespace {
 
 InstructionSet of_processor() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
+  if (has(InstructionSet::avx512)) {
     return InstructionSet::avx512;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return InstructionSet::avx2;
-  }
-#endif
-  return InstructionSet::baseline;
+  return has(InstructionSet::avx2) ? InstructionSet::avx2 : InstructionSet::baseline;
 }
 
 InstructionSet allowed() {
@@ -41,13 +37,16 @@ InstructionSet allowed() {
 
 }  // namespace
 
-std::string_view to_string(InstructionSet set) {
+bool has(InstructionSet set) {
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   switch (set) {
-    case InstructionSet::baseline: return "baseline";
-    case InstructionSet::avx2: return "AVX2";
-    case InstructionSet::avx512: return "AVX-512";
+    case InstructionSet::baseline: return true;
+    case InstructionSet::avx2: return avx2;
+    case InstructionSet::avx512: return avx2 && __builtin_cpu_supports("avx512f");
   }
-  return "";
+#endif
+  return set == InstructionSet::baseline;
 }
 
 InstructionSet widest_instruction_set() {

@@ -27,6 +27,8 @@ class Build(unittest.TestCase):
 
     def test_a_second_openmp_runtime_is_refused(self):
         libraries = support.libraries()
+        if "libomp" not in libraries and "libgomp" not in libraries:
+            self.skipTest("built without OpenMP: any runtime would be the only one")
         others = [] if "libomp" in libraries else glob.glob("/usr/lib/*/libomp.so.5")
         others += [] if "libgomp" in libraries else glob.glob("/usr/lib/*/libgomp.so.1")
         if not others or "libasan" in libraries:
