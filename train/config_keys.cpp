@@ -10,12 +10,11 @@ namespace minillm {
 namespace {
 
 constexpr double at_least_one = 1;
-constexpr double most_int32 = most_size;
 constexpr double most_exact = 9007199254740992.0;  // 2^53: integers a double holds exactly
 
 std::vector<ConfigKey> model_keys() {
   const auto size = [](const char* name, ConfigField (*field)(Config&)) {
-    return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most_int32};
+    return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most_size};
   };
   const auto plain = [](const char* name, ConfigField (*field)(Config&), std::vector<std::string> words = {}) {
     return ConfigKey{.section = "model", .name = name, .field = field, .words = std::move(words)};
@@ -75,7 +74,7 @@ std::vector<ConfigKey> model_keys() {
 std::vector<ConfigKey> data_and_optim_keys() {
   return {
       {"data", "path", [](Config& c) -> ConfigField { return &c.data.path; }},
-      {"data", "seq_len", [](Config& c) -> ConfigField { return &c.data.seq_len; }, at_least_one, most_int32},
+      {"data", "seq_len", [](Config& c) -> ConfigField { return &c.data.seq_len; }, at_least_one, most_size},
       {.section = "data",
        .name = "order",
        .field = [](Config& c) -> ConfigField { return &c.data.order; },
@@ -108,9 +107,9 @@ std::vector<ConfigKey> train_and_run_keys() {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   return {
       {"train", "steps", [](Config& c) -> ConfigField { return &c.train.steps; }, 0, most_exact},
-      {"train", "batch_size", [](Config& c) -> ConfigField { return &c.train.batch_size; }, at_least_one, most_int32},
+      {"train", "batch_size", [](Config& c) -> ConfigField { return &c.train.batch_size; }, at_least_one, most_size},
       {"train", "micro_batch_size", [](Config& c) -> ConfigField { return &c.train.micro_batch_size; }, at_least_one,
-       most_int32},
+       most_size},
       {"train", "seed", [](Config& c) -> ConfigField { return &c.train.seed; }, 0},
       {"train", "eval_every", [](Config& c) -> ConfigField { return &c.train.eval_every; }, 0},
       {"train", "eval_tokens", [](Config& c) -> ConfigField { return &c.train.eval_tokens; }, at_least_one},

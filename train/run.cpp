@@ -8,6 +8,7 @@
 #include "optim/schedule.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
+#include "train/config_checks.h"
 #include "train/initial_weights.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"

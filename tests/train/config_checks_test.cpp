@@ -1,5 +1,7 @@
 // Values of a config that go together, or do not; and what else is told once a file is read.
 
+#include "train/config_checks.h"
+
 #include "core/error.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "tests/support/temporary_folder.h"
+#include "train/config_checks.h"
 
 #include <doctest/doctest.h>
 
