@@ -10,6 +10,9 @@ namespace minillm {
 namespace {
 
 constexpr double at_least_one = 1;
+// What derive_and_check takes for norm_eps in either type.
+constexpr double least_float = static_cast<double>(std::numeric_limits<float>::min());
+constexpr double most_float = static_cast<double>(std::numeric_limits<float>::max());
 constexpr double most_exact = 9007199254740992.0;  // 2^53: integers a double holds exactly
 
 std::vector<ConfigKey> model_keys() {
@@ -56,7 +59,8 @@ std::vector<ConfigKey> model_keys() {
           "rope_fraction", [](Config& c) -> ConfigField { return &c.model.rope_fraction; }, 0, 1, true, false),
       plain("norm", [](Config& c) -> ConfigField { return &c.model.norm; }),
       number(
-          "norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }, 0, infinity, true, true),
+          "norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }, least_float, most_float, false,
+          false),
       plain("norm_position", [](Config& c) -> ConfigField { return &c.model.norm_position; },
             {"pre", "post", "sublayer_output"}),
       plain("final_norm", [](Config& c) -> ConfigField { return OptionalBool{&c.model.final_norm}; }),
