@@ -58,7 +58,7 @@ class CompareSpeed(unittest.TestCase):
 
     def llmc(self, steps=41, status=0):
         self.write("llmc/train_gpt2.c", "")
-        self.write("llmc/Makefile", "train_gpt2:\n\ttrue\n")
+        self.write("bin/make", "#!/usr/bin/env bash\n")  # not every machine has one
         self.write("llmc/train_gpt2", TRAIN_GPT2.replace("STEPS", str(steps)).replace("STATUS", str(status)))
         return ["--llmc", "llmc", "--only", "gpt2_B4T64", "--pairs", "2"]
 
@@ -67,6 +67,7 @@ class CompareSpeed(unittest.TestCase):
         out, err = io.StringIO(), io.StringIO()
         with mock.patch.object(sys, "argv", ["compare_speed", "--minillm", "./minillm", *words]), \
                 mock.patch.object(SPEED, "PEERS", self.folder / "peers"), \
+                mock.patch.dict(os.environ, {"PATH": f'{self.folder / "bin"}:{os.environ["PATH"]}'}), \
                 contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
                 status = SPEED.main()
@@ -93,6 +94,10 @@ class CompareSpeed(unittest.TestCase):
         status, _, err = self.run_script(*self.llmc(steps=4, status=3), "--steps", "10")
         self.assertEqual(status, 1)
         self.assertIn("train_gpt2: exit status 3: last words; 4 steps of 11 were made", err)
+
+    def test_a_program_that_is_not_installed_is_named(self):
+        with self.assertRaisesRegex(SPEED.RunFailed, "no-such-program: is not installed"):
+            SPEED.output_of(["no-such-program", "--version"])
 
     def test_what_is_refused(self):
         for words, message in ((["--only", "gpt2_B4T64"], "gpt2_B4T64 is measured against llm.c"),
