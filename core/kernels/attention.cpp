@@ -241,15 +241,6 @@ void attention_forward(const float* qkv, float* out, float* stats, int64_t B, in
 
 namespace {
 
-/// D = dout . out, row by row.
-MINILLM_SIMD void row_dots(const float* dout, const float* out, int64_t ld, float* D, int64_t rows, int64_t head_dim) {
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* dout_r = dout + r * ld;
-    const float* out_r = out + r * ld;
-    D[r] = sum_in_lanes(head_dim, [=](int64_t j) { return dout_r[j] * out_r[j]; });
-  }
-}
-
 /// Products q.k -> probabilities, hidden ones exactly zero.
 MINILLM_SIMD void probabilities_block(float* scores, const Block& block, float scale, const Stats<const float>& stats) {
   for (int64_t c = 0; c < block.rows; c += chunk) {
@@ -312,7 +303,9 @@ void backward_block(const Head& head, const PackedKeys& keys, const HeadGradient
   alignas(64) float largest[query_block] = {};
   alignas(64) float log_sum[query_block] = {};
   const float* dout = gradients.dout + q0 * head.out_ld;
-  row_dots(dout, gradients.out + q0 * head.out_ld, head.out_ld, D, rows, head_dim);
+  // Rounded as dp = dout . v is: where one key has all the weight, out is its v and dp - D exactly zero. What large
+  // keys would make of a difference in rounding would drown the gradient.
+  row_products({dout, head.out_ld, false}, {gradients.out + q0 * head.out_ld, head.out_ld, false}, D, rows, head_dim);
   std::copy_n(gradients.stats.largest + q0, rows, largest);
   std::copy_n(gradients.stats.log_sum + q0, rows, log_sum);
   const PackedQueries packed =

@@ -112,6 +112,19 @@ void gemm_packed(Operand<float> A, const Packed& B, Result<float> C, int64_t M, 
   sgemm(A, {B.data, B.N, false}, C, M, B.N, K, beta);
 }
 
+void row_products(Operand<float> A, Operand<float> B, float* y, int64_t rows, int64_t K) {
+  if (const PanelKernel* kernel = widest_panels()) {
+    kernel->row_products(A.data, A.ld, B.data, B.ld, y, rows, K);
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    y[r] = 0;
+    for (int64_t k = 0; k < K; ++k) {
+      y[r] += A.data[r * A.ld + k] * B.data[r * B.ld + k];
+    }
+  }
+}
+
 void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
   gemm_batched(A, B, C, M, N, K, beta, 1, {});
 }

@@ -53,6 +53,10 @@ Packed pack(Operand<float> B, int64_t N, int64_t K, float* memory);
 /// C [M, B.N] = beta * C + op(A) [M, K] times the first K <= B.K rows of B
 void gemm_packed(Operand<float> A, const Packed& B, Result<float> C, int64_t M, int64_t K, double beta);
 
+/// y[r] = the product of rows r of A and B [rows, K], rounded as an element of a product is: where a row of A is also
+/// one of a matrix multiplied by B^T, the two numbers are equal. (oneDNN may round otherwise.)
+void row_products(Operand<float> A, Operand<float> B, float* y, int64_t rows, int64_t K);
+
 /// `count` products whose operands lie stride elements apart (stride 0: the same operand each time).
 struct BatchStrides {
   int64_t A = 0;

@@ -21,7 +21,8 @@ constexpr bool spread_prefetch = true;
 }  // namespace
 
 const PanelKernel* avx512_panels() {
-  static const PanelKernel kernel = {tile_rows, tile_columns, "AVX-512", pack_rows, pack_columns, multiply};
+  static const PanelKernel kernel = {tile_rows,    tile_columns, "AVX-512",   pack_rows,
+                                     pack_columns, multiply,     row_products};
   return has(InstructionSet::avx512) ? &kernel : nullptr;
 }
 

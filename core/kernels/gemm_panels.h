@@ -46,6 +46,9 @@ struct PanelKernel {
   /// The same for columns [n, n + columns) of op(B).
   void (*pack_columns)(const Operand<float>& B, int64_t n, int64_t columns, int64_t k, int64_t depth, float* to);
   void (*multiply)(const PanelBlock& block);
+
+  /// gemm.h's row_products.
+  void (*row_products)(const float* a, int64_t a_ld, const float* b, int64_t b_ld, float* y, int64_t rows, int64_t K);
 };
 
 /// Null where the compiler or the processor does not know the instruction set.

@@ -207,6 +207,31 @@ TEST_CASE("a packed product is the product, whatever multiplies, also with the f
   }
 }
 
+TEST_CASE("row products have the bits of a product's elements") {
+  for (const auto& [rows, K] : std::vector<std::array<int64_t, 2>>{{1, 1}, {7, 33}, {8, 256}, {21, 600}}) {
+    const Case c = {rows, rows, K, false, true, 3};
+    const Product p(c);
+    const std::vector<float> all = in_chunks(p, c, 0.0);
+    for (const PanelKernel* kernel : {avx2_panels(), avx512_panels()}) {
+      if (kernel != nullptr) {
+        CAPTURE(kernel->name);
+        CAPTURE(rows);
+        std::vector<float> got(static_cast<size_t>(rows));
+        kernel->row_products(p.A.data, p.a_ld, p.B.data, p.b_ld, got.data(), rows, K);
+        for (int64_t r = 0; r < rows; ++r) {
+          CHECK(got[static_cast<size_t>(r)] == all[static_cast<size_t>(r * p.c_ld + r)]);
+        }
+      }
+    }
+    std::vector<float> found(static_cast<size_t>(rows));
+    row_products(p.A, p.B, found.data(), rows, K);
+    for (int64_t r = 0; r < rows; ++r) {
+      CHECK(static_cast<double>(found[static_cast<size_t>(r)]) ==
+            doctest::Approx(element(p, c, r, r, 0.0)).epsilon(1e-4));
+    }
+  }
+}
+
 TEST_CASE("gemm gives the same bits for 1, 2, 3 and 4 threads") {
   for (const Case& c : {Case{300, 260, 700, false, true, 0}, Case{256, 256, 1024, true, false, 0},
                         Case{1, 2048, 256, false, true, 0}}) {
