@@ -248,7 +248,7 @@ class Corpora(cli_support.InputCase):
             ("prepare none.txt --out d.h5", r"none\.txt: cannot be opened: No such file or directory"),
             ("prepare . --out d.h5", r"\.: the folder holds no text files"),
             ("prepare /dev/null --out d.h5", r"/dev/null: is not a file"),
-            Row("prepare in.txt --out other.txt", (r"other\.txt: exists and was not written by minillm; found text",),
+            Row("prepare in.txt --out other.txt", (r"other\.txt: exists and is no data file of minillm; found text",),
                 files={"in.txt": story(400), "other.txt": "somebody's work"}),
             Row("prepare in.txt --out in.txt", (r"in\.txt: is both the input and the output",),
                 files={"in.txt": "abc"}),
