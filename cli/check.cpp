@@ -8,6 +8,7 @@
 #include "nn/ledger.h"
 #include "nn/match.h"
 #include "train/complete_config.h"
+#include "train/config_checks.h"
 #include "train/memory_estimate.h"
 #include "train/trainer.h"
 

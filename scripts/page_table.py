@@ -4,12 +4,36 @@ import pathlib
 DOCS = pathlib.Path(__file__).resolve().parent.parent / 'docs'
 
 
+class NoPlace(Exception):
+    """A page has no place for a table; the text names the page and the marker."""
+
+
+def check_places(page, names):
+    """Raises NoPlace unless each table has its place in a page of docs. For before anything is measured."""
+    for name in names:
+        _split(page, name)
+
+
 def put(page, name, text):
     """Replaces what stands between <!-- NAME --> and <!-- /NAME --> in a page of docs."""
-    path = DOCS / page
+    before, behind = _split(page, name)
+    (DOCS / page).write_text(f'{before}<!-- {name} -->\n\n{text.strip()}\n\n<!-- /{name} -->{behind}', encoding='utf-8')
+
+
+def _split(page, name):
+    """(what stands before the first marker, what stands behind the second)."""
     begin, end = f'<!-- {name} -->\n', f'<!-- /{name} -->'
-    before, rest = path.read_text(encoding='utf-8').split(begin)
-    path.write_text(f'{before}{begin}\n{text.strip()}\n\n{end}{rest.split(end)[1]}', encoding='utf-8')
+    try:
+        text = (DOCS / page).read_text(encoding='utf-8')
+    except OSError as error:
+        raise NoPlace(f'docs/{page}: {error.strerror}') from error
+    for marker in (begin, end):
+        if text.count(marker) != 1:
+            raise NoPlace(f'docs/{page} has {text.count(marker)} lines {marker.strip()}, one is needed')
+    before, _, rest = text.partition(begin)
+    if end not in rest:
+        raise NoPlace(f'docs/{page}: {end} stands before {begin.strip()}')
+    return before, rest.partition(end)[2]
 
 
 def markdown(header, rows):

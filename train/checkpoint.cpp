@@ -296,17 +296,22 @@ std::optional<Checkpoint> newest_checkpoint(const std::string& run_folder) {
   return std::nullopt;
 }
 
-bool can_be_resumed(const std::string& run_folder) {
+bool awaits_first_checkpoint(const std::string& run_folder) {
+  std::error_code error;
+  return checkpoint_steps(run_folder).empty() && fs::is_directory(checkpoints_path(run_folder), error);
+}
+
+Continuation continuation_of(const std::string& run_folder) {
   const std::vector<int64_t> steps = checkpoint_steps(run_folder);
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
-      return Checkpoint(checkpoint_path(run_folder, *step)).has_optimizer();
+      const Checkpoint checkpoint(checkpoint_path(run_folder, *step));
+      return checkpoint.has_optimizer() ? Continuation::resume : Continuation::weights;
     } catch (const Error&) {
       continue;  // a damaged one is skipped by a resume too
     }
   }
-  std::error_code error;
-  return steps.empty() && fs::is_directory(checkpoints_path(run_folder), error);
+  return awaits_first_checkpoint(run_folder) ? Continuation::resume : Continuation::none;
 }
 
 Checkpoint open_checkpoint(const std::string& run, const std::string& which) {

@@ -97,9 +97,17 @@ class Checkpoint {
 /// The valid checkpoint with the most steps; damaged ones are named in a warning and skipped. Empty when there is none.
 std::optional<Checkpoint> newest_checkpoint(const std::string& run_folder);
 
-/// Whether `train --resume` would take the run: its newest valid checkpoint has an optimizer, or it has done no step
-/// yet.
-bool can_be_resumed(const std::string& run_folder);
+/// Whether the run was killed before its first checkpoint, so that a resume starts at step 0: its folder of checkpoints
+/// is there, and no step's file in it, not even a damaged one.
+bool awaits_first_checkpoint(const std::string& run_folder);
+
+/// What a new training can take from a run.
+enum class Continuation {
+  resume,   ///< `train --resume` goes on with it
+  weights,  ///< its newest valid checkpoint holds weights only: --init
+  none,     ///< every checkpoint of its steps is damaged, or their folder is missing
+};
+Continuation continuation_of(const std::string& run_folder);
 
 /// What a command reads from: `run` is a run's folder, or a checkpoint file; `which` is "last" (or ""), "best" or a
 /// number of steps. An input Error lists the checkpoints there are when the one asked for is not.

@@ -1,5 +1,7 @@
 #include "train/complete_config.h"
 
+#include "train/config_checks.h"
+
 #include <filesystem>
 
 namespace minillm {

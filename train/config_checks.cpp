@@ -2,7 +2,6 @@
 
 #include "core/text.h"
 #include "core/utf8.h"
-#include "train/config_file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -104,7 +103,6 @@ Problems derive_and_compare(Config& config, const std::string& stem) {
   return problems;
 }
 
-/// The keys whose values decide, together with `key`'s, whether `key` is right.
 std::vector<std::string_view> compared_with(std::string_view key) {
   using Keys = std::vector<std::string_view>;
   static const std::map<std::string_view, Keys> table = {

@@ -5,15 +5,11 @@
 #include "train/config_keys.h"
 #include "train/train_config.h"
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace minillm {
-
-/// Where each key's value comes from: "optim.lr" -> "configs/tiny.toml:12" or "command line". Absent: the default.
-using ConfigOrigins = std::map<std::string, std::string, std::less<>>;
 
 struct LoadedConfig {
   Config config;
@@ -34,13 +30,6 @@ LoadedConfig parse_config(std::string_view text, const std::string& source,
 
 /// `config` with `overrides` above it, each checked by itself: nothing is derived, nothing compared with other keys.
 Config with_overrides(const Config& config, const std::vector<std::string>& overrides);
-
-/// Puts the place before the key of a problem about a stored value: "configs/tiny.toml:12: model.n_heads". When the key
-/// has its default, the place is that of a key it is compared with, if that one was set.
-Problem located(Problem problem, const Config& config, const ConfigOrigins& origins);
-
-/// What the settings allow but a user may not have meant (lr = 0), one sentence each.
-std::vector<std::string> config_notices(const Config& config);
 
 /// The resolved config as TOML, every key with its origin in a comment. A key that is not derived yet is a comment too.
 /// Reading it back gives the same Config.

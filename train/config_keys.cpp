@@ -10,12 +10,14 @@ namespace minillm {
 namespace {
 
 constexpr double at_least_one = 1;
-constexpr double most_int32 = most_size;
+// What derive_and_check takes for norm_eps in either type.
+constexpr double least_float = static_cast<double>(std::numeric_limits<float>::min());
+constexpr double most_float = static_cast<double>(std::numeric_limits<float>::max());
 constexpr double most_exact = 9007199254740992.0;  // 2^53: integers a double holds exactly
 
 std::vector<ConfigKey> model_keys() {
   const auto size = [](const char* name, ConfigField (*field)(Config&)) {
-    return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most_int32};
+    return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most_size};
   };
   const auto plain = [](const char* name, ConfigField (*field)(Config&), std::vector<std::string> words = {}) {
     return ConfigKey{.section = "model", .name = name, .field = field, .words = std::move(words)};
@@ -57,7 +59,8 @@ std::vector<ConfigKey> model_keys() {
           "rope_fraction", [](Config& c) -> ConfigField { return &c.model.rope_fraction; }, 0, 1, true, false),
       plain("norm", [](Config& c) -> ConfigField { return &c.model.norm; }),
       number(
-          "norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }, 0, infinity, true, true),
+          "norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }, least_float, most_float, false,
+          false),
       plain("norm_position", [](Config& c) -> ConfigField { return &c.model.norm_position; },
             {"pre", "post", "sublayer_output"}),
       plain("final_norm", [](Config& c) -> ConfigField { return OptionalBool{&c.model.final_norm}; }),
@@ -75,7 +78,7 @@ std::vector<ConfigKey> model_keys() {
 std::vector<ConfigKey> data_and_optim_keys() {
   return {
       {"data", "path", [](Config& c) -> ConfigField { return &c.data.path; }},
-      {"data", "seq_len", [](Config& c) -> ConfigField { return &c.data.seq_len; }, at_least_one, most_int32},
+      {"data", "seq_len", [](Config& c) -> ConfigField { return &c.data.seq_len; }, at_least_one, most_size},
       {.section = "data",
        .name = "order",
        .field = [](Config& c) -> ConfigField { return &c.data.order; },
@@ -108,9 +111,9 @@ std::vector<ConfigKey> train_and_run_keys() {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   return {
       {"train", "steps", [](Config& c) -> ConfigField { return &c.train.steps; }, 0, most_exact},
-      {"train", "batch_size", [](Config& c) -> ConfigField { return &c.train.batch_size; }, at_least_one, most_int32},
+      {"train", "batch_size", [](Config& c) -> ConfigField { return &c.train.batch_size; }, at_least_one, most_size},
       {"train", "micro_batch_size", [](Config& c) -> ConfigField { return &c.train.micro_batch_size; }, at_least_one,
-       most_int32},
+       most_size},
       {"train", "seed", [](Config& c) -> ConfigField { return &c.train.seed; }, 0},
       {"train", "eval_every", [](Config& c) -> ConfigField { return &c.train.eval_every; }, 0},
       {"train", "eval_tokens", [](Config& c) -> ConfigField { return &c.train.eval_tokens; }, at_least_one},

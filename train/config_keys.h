@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ struct ConfigKey {
 
   std::string path() const { return section + "." + name; }
 };
+
+/// Where each key's value comes from: "optim.lr" -> "configs/tiny.toml:12" or "command line". Absent: the default.
+using ConfigOrigins = std::map<std::string, std::string, std::less<>>;
 
 /// Every key, section by section, in the order of the resolved config.
 const std::vector<ConfigKey>& config_keys();

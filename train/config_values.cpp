@@ -157,7 +157,7 @@ std::string toml_text(const ConfigKey& key, const Config& config) {
     return fmt::format("{}", **value);
   }
   if (double* const* value = std::get_if<double*>(&field)) {
-    const bool underived = key.low_open && **value <= key.low;
+    const bool underived = **value < key.low || (key.low_open && **value == key.low);
     return underived ? "" : number_text(**value);
   }
   const std::string& text = *std::get<std::string*>(field);

@@ -8,6 +8,7 @@
 #include "optim/schedule.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
+#include "train/config_checks.h"
 #include "train/initial_weights.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"
@@ -56,14 +57,23 @@ void log_changes(const Config& before, const Config& after, int64_t step) {
   }
 }
 
+/// How the weights of the best checkpoint are used, or "" when it is missing or damaged.
+std::string advice_of_best(const std::string& folder) {
+  try {
+    return "start another run, with --init " + shell_word(Checkpoint(best_checkpoint_path(folder)).path());
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 /// Starting again cuts the metrics and replaces best.h5: only right where there has been no checkpoint yet.
 void check_may_start_again(const std::string& folder) {
-  const bool are_damaged = !checkpoint_steps(folder).empty();
-  if (are_damaged || !std::filesystem::is_directory(checkpoints_path(folder))) {
+  if (!awaits_first_checkpoint(folder)) {
     fail_input({.where = folder,
-                .what = are_damaged ? "no checkpoint of the run's steps can be read, so it cannot go on"
-                                    : "its folder checkpoints is missing, so it cannot go on",
-                .hint = "start another run, with --init from a checkpoint that is whole (checkpoints/best.h5?)"});
+                .what = checkpoint_steps(folder).empty()
+                            ? "its folder checkpoints is missing, so it cannot go on"
+                            : "no checkpoint of the run's steps can be read, so it cannot go on",
+                .hint = advice_of_best(folder)});
   }
 }
 
@@ -78,11 +88,15 @@ void check_same_data(const Checkpoint& checkpoint, const TokenFile& data) {
   }
 }
 
-/// What can be done with the run that stands in the folder; one that was imported has no steps to go on from.
+/// What can be done with the run that stands in the folder, or "".
 std::string advice_for_existing(const std::string& folder) {
-  const std::string run = shell_word(folder);
-  return can_be_resumed(folder) ? "go on with --resume " + run
-                                : "start from its weights with --init " + run + " and another --out";
+  switch (continuation_of(folder)) {
+    case Continuation::resume: return "go on with --resume " + shell_word(folder);
+    case Continuation::weights:
+      return "start from its weights with --init " + shell_word(folder) + " and another --out";
+    case Continuation::none: break;
+  }
+  return "";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 
 namespace minillm {
 
@@ -34,19 +35,28 @@ std::string free_old_name(const std::string& folder) {
   return name;
 }
 
-/// Whether every entry of a folder is one of a start: a start that was killed before its config was written leaves
-/// temporaries and at most the checkpoint of step 0.
-bool holds_only_a_start(const std::string& folder) {
+/// The first by name of a folder's entries that no start leaves, or "". A start that was killed before its config was
+/// written leaves temporaries and at most the checkpoint of step 0. Throws an input Error when the folder cannot be
+/// listed.
+std::string entry_of_no_start(const std::string& folder) {
+  std::string first;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    const bool checkpoints = name == "checkpoints" && entry->is_directory(error);
+    std::error_code vanished;
+    const bool checkpoints = name == "checkpoints" && entry->is_directory(vanished);
     const bool of_a_start = name == "step_000000.h5" || name.find(".tmp.") != std::string::npos;
-    if (checkpoints ? !holds_only_a_start(entry->path().string()) : !of_a_start) {
-      return false;
+    const bool is_other = checkpoints ? !entry_of_no_start(entry->path().string()).empty() : !of_a_start;
+    if (is_other && (first.empty() || name < first)) {
+      first = name;
     }
   }
-  return !error;
+  if (error) {
+    fail_input({.where = folder,
+                .what = "the folder cannot be listed: " + error.message(),
+                .hint = "choose another with --out"});
+  }
+  return first;
 }
 
 [[noreturn]] void fail_with(const std::string& folder, const std::error_code& error) {
@@ -58,21 +68,9 @@ bool holds_only_a_start(const std::string& folder) {
               .hint = "choose another with --out"});
 }
 
-/// A name in the folder that no start leaves: what a message shows of a folder that is no run's.
-std::string an_entry_of(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name != "checkpoints") {
-      names.push_back(name);
-    }
-  }
-  return names.empty() ? "checkpoints" : printable(*std::min_element(names.begin(), names.end()));
-}
-
 /// Whether `path`, or a link on the way to it, lies in `folder` or is the folder: its name leads nowhere, or elsewhere,
-/// when the folder moves.
+/// when the folder moves. A ".." is followed as the system does, from where the link before it leads; one right behind
+/// the folder itself leads on as before, since a new folder takes its place.
 bool is_inside(const std::string& path, const std::string& folder) {
   std::error_code error;
   const fs::path whole = fs::canonical(folder, error);
@@ -80,10 +78,13 @@ bool is_inside(const std::string& path, const std::string& folder) {
     return false;  // there is no folder to lie in
   }
   fs::path prefix;
-  for (const fs::path& part : fs::absolute(path, error).lexically_normal()) {
-    prefix /= part;
+  const fs::path parts = fs::absolute(path, error);
+  for (auto part = parts.begin(); part != parts.end(); ++part) {
+    prefix /= *part;
     const fs::path real = fs::canonical(prefix, error);
-    if (!error && std::mismatch(whole.begin(), whole.end(), real.begin(), real.end()).first == whole.end()) {
+    const bool leads_out = real == whole && std::next(part) != parts.end() && *std::next(part) == "..";
+    const bool is_below = std::mismatch(whole.begin(), whole.end(), real.begin(), real.end()).first == whole.end();
+    if (!error && is_below && !leads_out) {
       return true;
     }
   }
@@ -105,7 +106,7 @@ void check_is_run(const std::string& folder) {
   if (!fs::is_regular_file(config_path(folder), error)) {
     fail_input({.where = folder,
                 .what = "is a folder with other files, not a run",
-                .found = an_entry_of(folder) + " and no config.toml",
+                .found = printable(entry_of_no_start(folder)) + " and no config.toml",
                 .hint = "choose another with --out"});
   }
 }
@@ -113,8 +114,8 @@ void check_is_run(const std::string& folder) {
 [[noreturn]] void fail_exists(const FolderRequest& request, const std::string& folder) {
   check_is_run(folder);
   std::vector<std::string> ways;
-  if (request.advice != nullptr) {
-    ways.push_back(request.advice(folder));
+  if (const std::string advice = request.advice != nullptr ? request.advice(folder) : ""; !advice.empty()) {
+    ways.push_back(advice);
   }
   ways.emplace_back("choose another folder with --out");
   if (input_inside(request, folder).empty()) {
@@ -145,7 +146,7 @@ OwnedFolder create_run_folder(const FolderRequest& request) {
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
     fail_input({.where = folder, .what = "is a file, a folder is needed", .hint = "choose another with --out"});
   }
-  const bool is_taken = fs::is_directory(folder, error) && !holds_only_a_start(folder);
+  const bool is_taken = fs::is_directory(folder, error) && !entry_of_no_start(folder).empty();
   if (is_taken && !request.force) {
     fail_exists(request, folder);
   }
@@ -164,7 +165,7 @@ OwnedFolder create_run_folder(const FolderRequest& request) {
     fail_with(folder, error);
   }
   owned.lock = lock_run_folder(folder);
-  if (!holds_only_a_start(folder)) {  // between the look and the lock another process began and ended
+  if (!entry_of_no_start(folder).empty()) {  // between the look and the lock another process began and ended
     fail_exists(request, folder);
   }
   fs::remove(checkpoints_path(folder) + "/step_000000.h5", error);  // a killed start's, with other weights

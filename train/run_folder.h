@@ -19,7 +19,7 @@ struct FolderRequest {
   std::string folder;
   bool force = false;                    ///< an existing run is moved aside
   std::vector<std::string> inputs = {};  ///< files and folders the command reads; "" counts for nothing
-  /// For the message about an existing run, asked only then: what else can be done with it, "go on with ...".
+  /// For the message about an existing run, asked only then: what else can be done with it ("go on with ..."), or "".
   std::string (*advice)(const std::string& folder) = nullptr;
 };
 

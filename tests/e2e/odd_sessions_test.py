@@ -66,6 +66,19 @@ class Records(support.Case):
         self.assertIn("checkpoints is missing", self.refused("train", "--resume", run))
         self.assertEqual(self.lines(run), before)
 
+    def test_advice_is_never_what_is_refused_next(self):
+        run = self.train("run")
+        best = self.path(run, "checkpoints", "best.h5")
+        for path in self.path(run, "checkpoints").glob("step_*.h5"):
+            path.write_bytes(path.read_bytes()[:-1])
+        self.assertNotIn("--init", self.refused("train", self.config("run"), "--out", run))
+        said = self.refused("train", "--resume", run)
+        self.assertIn("no checkpoint of the run's steps can be read", said)
+        self.assertIn(f"start another run, with --init {run}/checkpoints/best.h5", said)
+        self.run_program("train", self.config("run"), "--init", f"{run}/checkpoints/best.h5", "--out", "other")
+        best.write_bytes(best.read_bytes()[:-1])
+        self.assertNotIn("--init", self.refused("train", "--resume", run))
+
     def test_a_resume_that_cannot_write_leaves_the_summary(self):
         run = self.train("run")
         self.path(run, "samples.jsonl").unlink()

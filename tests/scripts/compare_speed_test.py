@@ -103,6 +103,19 @@ class CompareSpeed(unittest.TestCase):
             self.assertEqual((status, out), (2, ""), words)
             self.assertIn(message, err)
 
+    def test_a_part_of_the_table_is_not_recorded(self):
+        for words in (["--only", "B4T256"], ["--against", "torch"], self.llmc()):
+            status, out, err = self.run_script(*words, "--record")
+            self.assertEqual((status, out), (2, ""), words)
+            self.assertIn("--record replaces the whole table", err)
+
+    def test_a_page_without_a_place_is_told_before_anything_runs(self):
+        (self.folder / "performance.md").write_text("nothing\n")
+        with mock.patch.object(SPEED.page_table, "DOCS", self.folder):
+            status, out, err = self.run_script("--record")
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("compare_speed: docs/performance.md has 0 lines <!-- compare_speed -->, one is needed", err)
+
     def test_pairs_of_a_slow_machine_are_left_out_of_every_figure(self):
         case = SPEED.CASES[0]
         pairs = [(0.1, 0.2, result(200, 0.6)), (0.2, 0.2, result(100, 0.1)), (0.3, 0.2, result(189, 0.2)),

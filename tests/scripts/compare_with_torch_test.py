@@ -1,6 +1,8 @@
 """scripts/compare_with_torch: what each bar catches, and that the page tells the bars and what a column holds."""
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import math
 import pathlib
 import sys
@@ -58,6 +60,17 @@ class CompareWithTorch(unittest.TestCase):
         self.assertIn("| validation loss difference |", heading)
         self.assertIn("| 2.5e-05 | met |", text)
         self.assertTrue(text.startswith("before\n") and text.endswith("behind\n") and "old" not in text)
+
+    def test_a_page_without_a_place_is_told_before_anything_runs(self):
+        err = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(err), \
+                mock.patch.object(COMPARE.page_table, "DOCS", pathlib.Path(folder)), \
+                mock.patch.object(sys, "argv", ["compare_with_torch", "--full", "--record"]):
+            (pathlib.Path(folder) / "comparison.md").write_text("<!-- full -->\n<!-- full -->\n<!-- /full -->\n")
+            with self.assertRaises(SystemExit) as stop:
+                COMPARE.parse_args()
+        self.assertEqual(stop.exception.code, 2)
+        self.assertIn("docs/comparison.md has 2 lines <!-- full -->, one is needed", err.getvalue())
 
 
 if __name__ == "__main__":

@@ -65,6 +65,29 @@ class MeasureStep(unittest.TestCase):
         with mock.patch.object(bench, "once", side_effect=runs):
             self.assertEqual(bench.median([])["step_ms"], 100)
 
+    def test_disturbed_pairs_of_threads_are_left_out(self):
+        def runs_of(peaks, ms):
+            return [{"fma_peak_gflops": peak, "step_ms": time} for peak, time in zip(peaks, ms, strict=True)]
+
+        ones = runs_of((100, 100, 60, 99), (180, 190, 500, 170))  # of the third, the single thread was disturbed
+        twos = runs_of((200, 120, 200, 198), (100, 400, 100, 100))  # of the second, the two
+        bench = mock.Mock()
+        bench.args.repeat = 4
+        bench.once.side_effect = [run for pair in zip(ones, twos, strict=True) for run in pair]
+        self.assertIn("| 175.0 ms | 100.0 ms | 1.75 | 1.70 to 1.80 | 2.00 |", MEASURE.threads(bench))
+        bench.args.repeat = 2
+        bench.once.side_effect = [*runs_of((100, 100), (1, 1)), *runs_of((50, 300), (1, 1))]
+        self.assertRaisesRegex(MEASURE.RunFailed, "every pair", MEASURE.threads, bench)
+        bench.args.repeat = 1
+        bench.once.side_effect = runs_of((None, None), (180, 100))
+        self.assertIn("| 180.0 ms | 100.0 ms | 1.80 |", MEASURE.threads(bench))
+
+    def test_phases_come_as_the_program_tells_them(self):
+        run = {"step_ms": 100, "mfu": 0.5, "fma_peak_gflops": 200, "phases_ms": {"later": 30, "attention": 70}}
+        lines = MEASURE.phases(mock.Mock(**{"median.return_value": run})).splitlines()
+        self.assertEqual([line.split("|")[1].strip() for line in lines[2:]], ["later", "attention", "step", "MFU"])
+        self.assertEqual(lines[-1], "| MFU | 50.0 % | of 200 GFLOP/s | 50.0 % | of 200 GFLOP/s |")
+
     def test_record(self):
         (self.folder / "performance.md").write_text("a\n<!-- threads -->\nold\n<!-- /threads -->\nb\n")
         with mock.patch.object(MEASURE.page_table, "DOCS", self.folder):
@@ -78,6 +101,39 @@ class MeasureStep(unittest.TestCase):
         for name in (*MEASURE.TABLES, "compare_speed"):
             self.assertEqual(page.count(f"<!-- {name} -->\n"), 1, name)
             self.assertEqual(page.count(f"<!-- /{name} -->\n"), 1, name)
+
+    def test_a_page_without_a_place_is_told_before_anything_runs(self):
+        self.program.write_text("#!/usr/bin/env bash\ntouch \"$(dirname \"$0\")/was_run\"\nexit 1\n")
+        place = "<!-- start -->\n<!-- /start -->\n"
+        for text, fault in (("", "docs/performance.md has 0 lines <!-- start -->, one is needed"),
+                            ("<!-- start -->\n", "docs/performance.md has 0 lines <!-- /start -->, one is needed"),
+                            (2 * place, "docs/performance.md has 2 lines <!-- start -->, one is needed"),
+                            (place + "<!-- /start -->\n", "docs/performance.md has 2 lines <!-- /start -->, one"),
+                            ("<!-- /start -->\n<!-- start -->\n", "<!-- /start --> stands before <!-- start -->"),
+                            (None, "docs/performance.md: No such file or directory")):
+            page = self.folder / "performance.md"
+            page.unlink(missing_ok=True)
+            if text is not None:
+                page.write_text(text)
+            with mock.patch.object(MEASURE.page_table, "DOCS", self.folder):
+                status, _, err = self.run_script("--only", "start", "--record")
+            self.assertEqual(status, 2, text)
+            self.assertIn(fault, err)
+            self.assertFalse((self.folder / "was_run").exists())
+            self.assertEqual(page.read_text() if text is not None else None, text)
+
+    def test_a_start_that_says_nothing_fails(self):
+        for ending, fault in (("exit 3", "exit status 3: no output"), ("exit 0", "no line \"step 1/1\": no output"),
+                              ("echo 'error: no' >&2; exit 2", "exit status 2: error: no"),
+                              ("echo 'step 1/10' >&2; echo '2/10' >&2", "no line \"step 1/1\": 2/10")):
+            self.program.write_text(f"#!/usr/bin/env bash\n{ending}\n")
+            status, _, err = self.run_script("--only", "start")
+            self.assertEqual(status, 1, ending)
+            self.assertIn(fault, err)
+        self.program.write_text("#!/usr/bin/env bash\nexit 3\n")
+        status, _, err = self.run_script("--only", "sizes")
+        self.assertEqual(status, 1)
+        self.assertIn("exit status 3, no output", err)
 
     def test_failures(self):
         self.program.write_text("#!/usr/bin/env bash\necho 'error: no' >&2\nexit 2\n")

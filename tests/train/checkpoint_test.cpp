@@ -2,16 +2,15 @@
 
 #include "core/error.h"
 #include "core/rng.h"
+#include "tests/support/limits.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 #include "train/run_folder.h"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 
 using namespace minillm;
 using namespace minillm::test;
@@ -274,25 +273,38 @@ TEST_CASE("a file with weights only serves evaluation but no resume") {
         std::string::npos);
 }
 
+TEST_CASE("what a run is good for depends on its newest valid checkpoint") {
+  const Run run;
+  Training training(DType::float32);
+  CHECK(awaits_first_checkpoint(run.folder));
+  CHECK(continuation_of(run.folder) == Continuation::resume);
+  save_checkpoint(run.folder, {training.store, nullptr, training.state, "", ""}, 2);
+  CHECK_FALSE(awaits_first_checkpoint(run.folder));
+  CHECK(continuation_of(run.folder) == Continuation::weights);
+  training.advance(1);
+  const std::string whole = save_checkpoint(run.folder, training.contents(), 2);
+  CHECK(continuation_of(run.folder) == Continuation::resume);
+  write_file(whole, "damaged");
+  CHECK(continuation_of(run.folder) == Continuation::weights);
+  write_file(checkpoint_path(run.folder, 0), "damaged");
+  CHECK_FALSE(awaits_first_checkpoint(run.folder));
+  CHECK(continuation_of(run.folder) == Continuation::none);
+  CHECK(message_of([&] { open_checkpoint(run.folder); }).find("no valid checkpoint") != std::string::npos);
+  std::filesystem::remove_all(checkpoints_path(run.folder));
+  CHECK_FALSE(awaits_first_checkpoint(run.folder));
+  CHECK(continuation_of(run.folder) == Continuation::none);
+}
+
 TEST_CASE("a disk that fills is a work error that leaves the older checkpoints and nothing else") {
   Run run;
   Training training(DType::float32);
   training.advance(1);
   save_checkpoint(run.folder, training.contents(), 1);
   training.advance(1);
-  rlimit old_limit{};
-  getrlimit(RLIMIT_FSIZE, &old_limit);
-  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{3000, old_limit.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
-  try {
-    save_checkpoint(run.folder, training.contents(), 1);
-    FAIL_CHECK("no error");
-  } catch (const Error& error) {
-    CHECK(error.fault() == Fault::work);
+  {
+    const FileSizeLimit full(3000);
+    message_of(Fault::work, [&] { save_checkpoint(run.folder, training.contents(), 1); });
   }
-  setrlimit(RLIMIT_FSIZE, &old_limit);
-  std::signal(SIGXFSZ, old_handler);
   CHECK(run.files() == std::vector<std::string>{"step_000001.h5"});
   CHECK(newest_checkpoint(run.folder)->step() == 1);
 }

@@ -1,5 +1,7 @@
 // Values of a config that go together, or do not; and what else is told once a file is read.
 
+#include "train/config_checks.h"
+
 #include "core/error.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
@@ -7,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 
 using namespace minillm;
@@ -43,6 +47,32 @@ TEST_CASE("numbers are checked as the run's type holds them") {
   CHECK_FALSE(contains(problem_of("optim.lr=nan"), "holds as"));  // one problem, not two
   CHECK(config_notices(parse_config("", "a.toml", {"optim.lr=1e-50"}).config) ==
         std::vector<std::string>{"optim.lr 1e-50 is 0 in float32: the weights stay as they are"});
+}
+
+TEST_CASE("norm_eps has one range, whether the table of keys is asked or the model, in either type") {
+  constexpr double smallest = std::numeric_limits<float>::min();
+  constexpr double largest = std::numeric_limits<float>::max();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [value, is_right] : std::map<double, bool>{{-1, false},
+                                                              {1e-50, false},
+                                                              {std::nextafter(smallest, 0), false},
+                                                              {smallest, true},
+                                                              {1e-6, true},
+                                                              {largest, true},
+                                                              {std::nextafter(largest, infinity), false},
+                                                              {infinity, false}}) {
+    CAPTURE(value);
+    Config config;
+    CHECK(!assign(*find_key("model", "norm_eps"), config, {.value = value, .description = ""}) == is_right);
+    ModelConfig model;
+    model.vocab_size = 2;
+    model.norm_eps = value;
+    CHECK(derive_and_check(model, 0, 8).empty() == is_right);
+    for (const std::string type : {"float32", "float64"}) {
+      CHECK(problem_of(fmt::format("model.norm_eps={}", value), "train.dtype=" + type).empty() == is_right);
+    }
+  }
+  CHECK(toml_text(*find_key("model", "norm_eps"), Config{}) == "");
 }
 
 TEST_CASE("a config that cannot be read is one problem") {

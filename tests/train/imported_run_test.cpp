@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "data/sha256.h"
+#include "tests/support/limits.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 #include "train/checkpoint.h"
@@ -16,6 +17,7 @@
 #include <csignal>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 
 using namespace minillm;
 using namespace minillm::test;
@@ -118,18 +120,41 @@ TEST_CASE("an import never moves its own input, and what fails leaves everything
   CHECK(read_file(file) == llmc_model());
   // A limit on the size of files stands for a full disk.
   const std::string outside = folder.write("small.bin", llmc_model());
-  struct rlimit before = {};
-  getrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit little = {.rlim_cur = 600, .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &little);
-  const std::string moved = message_of([&] { import_run({.file = outside, .out = folder / "run", .force = true}); });
-  const std::string made = message_of([&] { import_run({.file = outside, .out = folder / "new"}); });
-  setrlimit(RLIMIT_FSIZE, &before);
+  std::string moved;
+  std::string made;
+  {
+    const FileSizeLimit full(600);
+    moved = message_of([&] { import_run({.file = outside, .out = folder / "run", .force = true}); });
+    made = message_of([&] { import_run({.file = outside, .out = folder / "new"}); });
+  }
   CHECK_CONTAINS(moved, "cannot be written");
   CHECK_CONTAINS(made, "cannot be written");
   CHECK(folder.names() == std::vector<std::string>{"run", "small.bin"});
   CHECK(read_file(folder / "run/config.toml") == "mine");
+}
+
+TEST_CASE("a limit ends with its scope, also when something escapes") {
+  const auto size_limit = [] {
+    struct rlimit limit = {};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    return limit.rlim_cur;
+  };
+  const auto is_ignored = [] {
+    struct sigaction action = {};
+    sigaction(SIGXFSZ, nullptr, &action);
+    return action.sa_handler == SIG_IGN;
+  };
+  const rlim_t before = size_limit();
+  std::signal(SIGXFSZ, SIG_DFL);  // whatever the caller of the tests left
+  try {
+    const FileSizeLimit full(600);
+    CHECK(size_limit() == 600);
+    CHECK(is_ignored());
+    throw std::runtime_error("escapes");
+  } catch (const std::runtime_error&) {
+    CHECK(size_limit() == before);
+    CHECK_FALSE(is_ignored());
+  }
 }
 
 TEST_CASE("a model larger than any config allows, or than the memory, is refused before anything is made of it") {

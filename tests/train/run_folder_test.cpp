@@ -1,6 +1,7 @@
 #include "train/run_folder.h"
 
 #include "core/error.h"
+#include "tests/support/limits.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 
@@ -43,6 +44,8 @@ TEST_CASE("an existing run is refused, and moved aside only by force") {
   CHECK(refusal({.folder = run}) == run + ": the run exists already; " + ways);
   CHECK(refusal({.folder = run + "/", .advice = [](const std::string& name) { return "look into " + name; }}) ==
         run + ": the run exists already; look into " + run + ", " + ways);
+  CHECK(refusal({.folder = run, .advice = [](const std::string&) { return std::string(); }}) ==
+        run + ": the run exists already; " + ways);  // no advice leaves no gap
   CHECK(read_file(run + "/config.toml") == "first");
   CHECK(create_run_folder({.folder = run + "/", .force = true}).moved_to == run + ".old");
   CHECK(read_file(run + ".old/config.toml") == "first");
@@ -68,8 +71,31 @@ TEST_CASE("a folder with other files and no config is no run: never written to, 
     CHECK_CONTAINS(refusal({.folder = folder / "b", .force = force}), "found checkpoints and no config.toml");
     CHECK_CONTAINS(refusal({.folder = folder / "c", .force = force}), "not a run; found metrics.jsonl");
   }
+  // Of several, the first by name that is not a start's own; a killed start's temporaries are.
+  folder.write("c/best.h5.tmp.1", "");
+  folder.write("c/notes.txt", "");
+  CHECK_CONTAINS(refusal({.folder = folder / "c"}), "not a run; found metrics.jsonl");
   CHECK(folder.names() == std::vector<std::string>{"a", "b", "c"});
   CHECK_FALSE(std::filesystem::exists(folder / "a/checkpoints"));
+}
+
+TEST_CASE("of a folder that cannot be listed the message says so, and not what would be in it") {
+  TemporaryFolder folder;
+  folder.write("a/thesis.txt", "mine");
+  std::filesystem::create_directory(folder / "empty");
+  for (const std::string name : {"a", "empty"}) {
+    for (const bool force : {false, true}) {
+      std::string message;
+      {
+        const ResourceLimit no_more_files(RLIMIT_NOFILE, 3);
+        message = refusal({.folder = folder / name, .force = force});
+      }
+      CHECK(message ==
+            (folder / name) + ": the folder cannot be listed: Too many open files; choose another with --out");
+    }
+  }
+  CHECK(folder.names() == std::vector<std::string>{"a", "empty"});
+  CHECK(std::filesystem::is_empty(folder / "empty"));
 }
 
 TEST_CASE("a folder that an input of the command lies in is not replaced") {
@@ -80,9 +106,11 @@ TEST_CASE("a folder that an input of the command lies in is not replaced") {
   std::filesystem::create_symlink(folder / "outside/data.h5", folder / "a/link.h5");
   std::filesystem::create_directory_symlink(folder / "outside", folder / "a/elsewhere");
   std::filesystem::create_directory_symlink(folder / "a", folder / "alias");
+  std::filesystem::create_directory_symlink(folder / "a/sub", folder / "outside/below");
   const std::string expected = folder / "a: a file that the command reads lies in the folder it would replace; found ";
   for (const std::string name : {"a/sub/data.h5", "a/sub/../sub/data.h5", "a", "a/", "alias/sub/data.h5", "a/link.h5",
-                                 "a/elsewhere/data.h5", "outside/../a/config.toml"}) {
+                                 "a/elsewhere/data.h5", "outside/../a/config.toml", "outside/below/../config.toml",
+                                 "outside/below/../../outside/data.h5", "a/elsewhere/../outside/data.h5"}) {
     CAPTURE(name);
     const FolderRequest request = {.folder = folder / "a", .force = true, .inputs = {"", folder / name}};
     CHECK(refusal(request) == expected + (folder / name) + "; choose another folder with --out");
