@@ -95,7 +95,7 @@ ImportedRun import_run(const ImportRequest& request) {
   const ForeignModel source = open_foreign_model(request.file);
   const LoadedConfig loaded = config_of(source, request);
   Transformer model(loaded.config.model);
-  check_weights_fit(model, DType::float32, printable(request.file));
+  check_import_fits(model, printable(request.file));
   read_weights(model, source.weights);
   const OwnedFolder folder =
       create_run_folder({.folder = request.out, .force = request.force, .inputs = {request.file}});
