@@ -251,8 +251,12 @@ void Checkpoint::check_names_and_shapes(const ParameterStore& store, const std::
 void Checkpoint::load_weights(const ParameterStore& store) const {
   check_names_and_shapes(store, "/weights");
   for (const NamedTensor& named : store.named_tensors()) {
-    read_converted(reader_, fmt::format("/weights/{}", named.name), named.value);
+    load_weight(named.name, named.value);
   }
+}
+
+void Checkpoint::load_weight(std::string_view name, const Tensor& into) const {
+  read_converted(reader_, fmt::format("/weights/{}", name), into);
 }
 
 void Checkpoint::check_can_go_on() const {

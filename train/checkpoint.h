@@ -84,6 +84,9 @@ class Checkpoint {
   /// each, and nothing is changed. float32 and float64 are converted into each other.
   void load_weights(const ParameterStore& store) const;
 
+  /// Fills `into`, float32 or float64 and of the stored shape, with one weight.
+  void load_weight(std::string_view name, const Tensor& into) const;
+
   /// Fills both moments and the number of updates; the element type must be the same.
   void load_optimizer(const ParameterStore& store, AdamW& optimizer) const;
 
