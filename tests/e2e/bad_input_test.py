@@ -326,7 +326,7 @@ class Corpora(cli_support.InputCase):
             self.run_program("prepare", "in.txt", "--out", "d.h5", "--vocab", largest)  # T01, T02
 
     def test_a_place_that_cannot_be_written(self):
-        old = b"minillm-file\n" + b"an older file\n" * 9
+        old = b"minillm-file\nbytes 00000000000000000999\nformat minillm-tokens 1\n" + b"an older file\n" * 9
         self.check_all([
             Row("prepare in.txt --vocab 300 --out d.h5", (r"d\.h5: cannot be written: File too large", "make room"),
                 status=1, files={"in.txt": story(), "d.h5": old}, options=support.limit_file_size(4096)),  # D10
