@@ -22,7 +22,7 @@ constexpr std::string_view extension = ".h5";
 constexpr size_t most_differences_listed = 20;
 
 H5Format checkpoint_format() {
-  return {.name = "minillm-checkpoint", .version = 1, .remedy = "use an older checkpoint of the run"};
+  return {.name = std::string(checkpoint_format_name), .version = 1, .remedy = "use an older checkpoint of the run"};
 }
 
 void write_tensors(H5Writer& writer, const std::string& group, const ParameterStore& store, const Tensor& flat) {

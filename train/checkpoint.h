@@ -23,6 +23,8 @@
 
 namespace minillm {
 
+inline constexpr std::string_view checkpoint_format_name = "minillm-checkpoint";
+
 /// What a run remembers beside its tensors, by name. Random streams are keyed, not stored: the seed is their state.
 struct RunState {
   int64_t step = 0;                               ///< updates done

@@ -78,7 +78,8 @@ void write_run(const LoadedConfig& loaded, const ForeignModel& source, Transform
 }
 
 /// After a failure nothing is left: what was made is removed, and a run that was moved aside comes back.
-void take_back(const std::string& folder, const OwnedFolder& owned) {
+void take_back(const OwnedFolder& owned) {
+  const std::string& folder = owned.path;
   std::error_code error;
   for (const std::string& made : {checkpoint_path(folder, 0), checkpoints_path(folder), folder}) {
     std::filesystem::remove(made, error);  // a folder only when it is empty
@@ -102,7 +103,7 @@ ImportedRun import_run(const ImportRequest& request) {
   try {
     write_run(loaded, source, model);
   } catch (...) {
-    take_back(loaded.config.run.out, folder);
+    take_back(folder);
     throw;
   }
   if (!folder.moved_to.empty()) {
