@@ -17,18 +17,21 @@ namespace minillm {
 
 namespace {
 
-/// A file of another kind under the target's name is somebody's work, and the name most likely a slip.
+/// A file of another kind under the target's name, a checkpoint too, is somebody's work, and the name most likely a
+/// slip. A data file may be damaged as long as its header still says what it was.
 void refuse_foreign_file(const std::string& path) {
   struct stat existing = {};
   if (::stat(path.c_str(), &existing) != 0 || !S_ISREG(existing.st_mode) || existing.st_size == 0) {
     return;
   }
-  const std::string kind = guess_file_kind(read_bytes(path, UserBlock::size), static_cast<uint64_t>(existing.st_size));
-  if (kind != "a minillm file") {
+  const std::string start = read_bytes(path, UserBlock::size);
+  const std::string format = format_of(start);
+  if (format != token_format().name) {
     fail_input({.where = path,
-                .what = "exists and was not written by minillm",
-                .found = kind,
-                .expected = "a new name, or a minillm file to replace",
+                .what = "exists and is no data file of minillm",
+                .found = format.empty() ? guess_file_kind(start, static_cast<uint64_t>(existing.st_size))
+                                        : "a " + printable(format) + " file",
+                .expected = "a new name, or a " + token_format().name + " file to replace",
                 .hint = "give another name, or remove the file"});
   }
 }

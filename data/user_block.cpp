@@ -156,6 +156,19 @@ std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes)
   return looks_like_text(first_bytes) ? "text" : "unknown binary data";
 }
 
+std::string format_of(std::string_view first_bytes) {
+  if (!first_bytes.starts_with(magic)) {
+    return "";
+  }
+  first_bytes.remove_prefix(magic.size());
+  std::string_view bytes;
+  std::string_view format;
+  if (!take_line(first_bytes, "bytes", bytes) || !take_line(first_bytes, "format", format)) {
+    return "";
+  }
+  return std::string(format.substr(0, format.rfind(' ')));
+}
+
 std::string hash_behind_user_block(int descriptor, const std::string& path) {
   if (lseek(descriptor, static_cast<off_t>(UserBlock::size), SEEK_SET) < 0) {
     fail_work({.where = path, .what = "cannot be read: " + system_error_text(errno)});

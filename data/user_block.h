@@ -50,6 +50,10 @@ UserBlock check_user_block(const FileDescriptor& file, const std::string& path, 
 /// "unknown binary data" when it is none of these. The files of llm.c end in llmc_kinds.
 std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes);
 
+/// The name of a minillm file's format, "minillm-tokens", from its first bytes; "" when they do not tell, or are no
+/// minillm file's. Nothing is checked against the file.
+std::string format_of(std::string_view first_bytes);
+
 inline constexpr std::string_view llmc_kinds = " of llm.c";
 inline constexpr std::string_view llmc_model_kind = "a GPT-2 model of llm.c";
 inline constexpr std::string_view llmc_tokens_kind = "a token file of llm.c";

@@ -22,7 +22,7 @@ constexpr std::string_view extension = ".h5";
 constexpr size_t most_differences_listed = 20;
 
 H5Format checkpoint_format() {
-  return {.name = "minillm-checkpoint", .version = 1, .remedy = "use an older checkpoint of the run"};
+  return {.name = std::string(checkpoint_format_name), .version = 1, .remedy = "use an older checkpoint of the run"};
 }
 
 void write_tensors(H5Writer& writer, const std::string& group, const ParameterStore& store, const Tensor& flat) {
@@ -251,8 +251,12 @@ void Checkpoint::check_names_and_shapes(const ParameterStore& store, const std::
 void Checkpoint::load_weights(const ParameterStore& store) const {
   check_names_and_shapes(store, "/weights");
   for (const NamedTensor& named : store.named_tensors()) {
-    read_converted(reader_, fmt::format("/weights/{}", named.name), named.value);
+    load_weight(named.name, named.value);
   }
+}
+
+void Checkpoint::load_weight(std::string_view name, const Tensor& into) const {
+  read_converted(reader_, fmt::format("/weights/{}", name), into);
 }
 
 void Checkpoint::check_can_go_on() const {

@@ -23,6 +23,8 @@
 
 namespace minillm {
 
+inline constexpr std::string_view checkpoint_format_name = "minillm-checkpoint";
+
 /// What a run remembers beside its tensors, by name. Random streams are keyed, not stored: the seed is their state.
 struct RunState {
   int64_t step = 0;                               ///< updates done
@@ -83,6 +85,9 @@ class Checkpoint {
   /// Fills the store's weights. Names and shapes must be the file's, else an input Error lists what differs, a line
   /// each, and nothing is changed. float32 and float64 are converted into each other.
   void load_weights(const ParameterStore& store) const;
+
+  /// Fills `into`, float32 or float64 and of the stored shape, with one weight.
+  void load_weight(std::string_view name, const Tensor& into) const;
 
   /// Fills both moments and the number of updates; the element type must be the same.
   void load_optimizer(const ParameterStore& store, AdamW& optimizer) const;

@@ -78,7 +78,8 @@ void write_run(const LoadedConfig& loaded, const ForeignModel& source, Transform
 }
 
 /// After a failure nothing is left: what was made is removed, and a run that was moved aside comes back.
-void take_back(const std::string& folder, const OwnedFolder& owned) {
+void take_back(const OwnedFolder& owned) {
+  const std::string& folder = owned.path;
   std::error_code error;
   for (const std::string& made : {checkpoint_path(folder, 0), checkpoints_path(folder), folder}) {
     std::filesystem::remove(made, error);  // a folder only when it is empty
@@ -95,14 +96,14 @@ ImportedRun import_run(const ImportRequest& request) {
   const ForeignModel source = open_foreign_model(request.file);
   const LoadedConfig loaded = config_of(source, request);
   Transformer model(loaded.config.model);
-  check_weights_fit(model, DType::float32, printable(request.file));
+  check_import_fits(model, printable(request.file));
   read_weights(model, source.weights);
   const OwnedFolder folder =
       create_run_folder({.folder = request.out, .force = request.force, .inputs = {request.file}});
   try {
     write_run(loaded, source, model);
   } catch (...) {
-    take_back(loaded.config.run.out, folder);
+    take_back(folder);
     throw;
   }
   if (!folder.moved_to.empty()) {

@@ -10,7 +10,9 @@
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
 
+#include <cmath>
 #include <filesystem>
+#include <optional>
 
 namespace minillm {
 
@@ -49,6 +51,41 @@ void load_weights_of_run(Transformer& model, const LoadedConfig& loaded, const C
   }
 }
 
+/// What a file holds in the place of a weight: a float64 value may be finite there and not fit float32.
+double stored_value(const Checkpoint* checkpoint, const std::string& path, const NonFinite& weight,
+                    const ParameterStore& store) {
+  for (const NamedTensor& named : store.named_tensors()) {
+    if (named.name != weight.tensor) {
+      continue;
+    }
+    const Buffer stored(named.value.shape, DType::float64);
+    if (checkpoint != nullptr) {
+      checkpoint->load_weight(weight.tensor, stored.tensor());
+    } else {
+      const SafetensorsFile file(path);
+      file.read(*file.find(weight.tensor), stored.tensor());
+    }
+    return stored.tensor().at(weight.index);
+  }
+  return weight.value;
+}
+
+/// Training starts from finite weights. `checkpoint` is null when `path` is a safetensors file.
+void check_finite(const Checkpoint* checkpoint, const std::string& path, const ParameterStore& store) {
+  const std::optional<NonFinite> weight = first_non_finite_weight(store);
+  if (!weight) {
+    return;
+  }
+  const double stored = stored_value(checkpoint, path, *weight, store);
+  const bool overflows = std::isfinite(stored);
+  fail_input({.where = path,
+              .what = weight->tensor +
+                      (overflows ? " holds a value that does not fit float32" : " holds a value that is not finite"),
+              .found = fmt::format("{} at element {}", stored, weight->index),
+              .expected = overflows ? "at most 3.4e38 in size" : "finite weights",
+              .hint = overflows ? "train.dtype = \"float64\" takes it" : ""});
+}
+
 bool is_checkpoint_file(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error) &&
@@ -64,24 +101,19 @@ std::string load_initial_weights(Transformer& model, const LoadedConfig& loaded,
     return "";
   }
   std::string path = init;
+  std::optional<Checkpoint> checkpoint;
   if (std::filesystem::is_directory(init) || is_checkpoint_file(init)) {
-    const Checkpoint checkpoint = open_checkpoint(init);
-    load_weights_of_run(model, loaded, checkpoint);
-    const std::string tokenizer = checkpoint.tokenizer();
+    checkpoint = open_checkpoint(init);
+    path = checkpoint->path();
+    load_weights_of_run(model, loaded, *checkpoint);
+    const std::string tokenizer = checkpoint->tokenizer();
     if ((tokenizer.empty() ? "" : sha256_hex(tokenizer)) != data.tokenizer_sha256) {
-      log_warning("{} was trained with another tokenizer than {}: its ids mean other text", checkpoint.path(),
-                  data.path);
+      log_warning("{} was trained with another tokenizer than {}: its ids mean other text", path, data.path);
     }
-    path = checkpoint.path();
   } else {
     load_into(model.parameters(), init);
   }
-  if (const std::optional<NonFinite> weight = first_non_finite_weight(model.parameters())) {
-    fail_input({.where = path,
-                .what = fmt::format("{} holds a value that is not finite", weight->tensor),
-                .found = fmt::format("{} at element {}", weight->value, weight->index),
-                .expected = "finite weights"});
-  }
+  check_finite(checkpoint ? &*checkpoint : nullptr, path, model.parameters());
   log_info("weights start from {}", path);
   return fmt::format("{} (sha256 {})", path, sha256_of_file(path));
 }

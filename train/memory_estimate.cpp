@@ -8,6 +8,8 @@
 #include "nn/part_table.h"
 #include "train/trainer.h"
 
+#include <algorithm>
+
 namespace minillm {
 
 namespace {
@@ -29,24 +31,93 @@ double position_values(const ModelConfig& c) {
   return static_cast<double>(c.max_seq_len) * static_cast<double>(width);
 }
 
+struct Widths {
+  int64_t heads;   ///< n_heads head_dim
+  int64_t gates;   ///< those of attention's output
+  int64_t qkv;     ///< a row of q|k|v, with gates
+  int64_t inner;   ///< d_ff, 0 without a feed-forward network
+  int64_t hidden;  ///< what its first matrix writes: gate and up, or up alone
+};
+
+Widths widths_of(const ModelConfig& c) {
+  Widths w = {};
+  w.heads = c.n_heads * c.head_dim;
+  w.gates = c.attention_gate == "elementwise" ? w.heads : 0;
+  w.qkv = w.heads + w.gates + 2 * c.n_kv_heads * c.head_dim;
+  w.inner = c.ffn == "none" ? 0 : c.d_ff;
+  w.hidden = get_part(ffn_kinds(), "model.ffn", c.ffn).matrices == 3 ? 2 * w.inner : w.inner;
+  return w;
+}
+
+/// Numbers that composed ops hold beside what backward needs of fused ones: each primitive's result stays, so that it
+/// can be looked at. Of a layer: the scores four times (product, scaled, masked, softmax) and the mask; of a token x^2,
+/// x rstd and the result of each norm, slices and transposes of q|k|v, the heads' outputs before they are joined, the
+/// parts of rotated pairs, and those of the activation. In backward two gradients of scores stand side by side.
+double composed_values(const Config& config) {
+  const ModelConfig& c = config.model;
+  const Widths w = widths_of(c);
+  const int64_t norms = w.inner > 0 ? 2 : 1;
+  const int64_t pairs = c.position == "rope" ? kernels::rope_pairs(c.rope_fraction, c.head_dim) : 0;
+  const int64_t rotated = pairs > 0 ? 2 * w.qkv + (c.n_heads + c.n_kv_heads) * (8 * pairs + c.head_dim) : 0;
+  const int64_t activation = w.hidden > w.inner ? 5 * w.inner : 2 * w.inner;
+  const int64_t a_token = norms * 3 * c.d_model + 2 * w.qkv + w.gates + w.heads + rotated + activation;
+  const double T = static_cast<double>(config.data.seq_len);
+  const double B = static_cast<double>(config.train.micro_batch_size);
+  const double scores = B * static_cast<double>(c.n_heads) * T * T;
+  const double a_layer = 4 * scores + T * T + B * T * static_cast<double>(a_token);
+  return static_cast<double>(c.n_layers) * a_layer + 2 * scores;
+}
+
+/// Bytes of weights that are used and not trained.
+double weight_bytes(const Transformer& model, DType dtype) {
+  const double values = static_cast<double>(model.parameters().count()) + position_values(model.config());
+  return values * static_cast<double>(size_of(dtype));
+}
+
+void check_bytes_fit(double bytes, const std::string& what, const std::string& where) {
+  if (bytes > physical_memory()) {
+    fail_input({.where = where,
+                .what = what + " this machine's memory",
+                .found = bytes_text(bytes),
+                .expected = "at most " + bytes_text(physical_memory())});
+  }
+}
+
+/// The values that backward needs, beside what is kept from step to step.
+void check_layers_fit(const MemoryEstimate& estimate, const Config& config) {
+  const double left = physical_memory() - estimate.kept();
+  if (estimate.held() <= left) {
+    return;
+  }
+  const bool is_one = config.train.micro_batch_size == 1;
+  std::string hint = is_one ? "a smaller data.seq_len needs less"
+                            : "a smaller train.micro_batch_size, a divisor of train.batch_size, gives the same mean";
+  if (estimate.activations <= left) {
+    hint = "train.ops = \"fused\" keeps no scores and needs " + bytes_text(estimate.activations) + "; " + hint;
+  }
+  fail_input(
+      {.where = is_one ? "data.seq_len" : "train.micro_batch_size",
+       .what = "the values of the layers that backward needs do not fit this machine's memory beside the weights",
+       .found = fmt::format("{} for {} x {} tokens", bytes_text(estimate.held()), config.train.micro_batch_size,
+                            config.data.seq_len),
+       .expected = "at most " + bytes_text(left),
+       .hint = hint});
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const Transformer& model, const Config& config) {
   const ModelConfig& c = model.config();
   const int64_t value_bytes = static_cast<int64_t>(size_of(model_dtype(config.train)));
   const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
-  const int64_t heads = c.n_heads * c.head_dim;
-  const int64_t gates = c.attention_gate == "elementwise" ? heads : 0;
-  const int64_t qkv = heads + gates + 2 * c.n_kv_heads * c.head_dim;
-  const int64_t inner = c.ffn == "none" ? 0 : c.d_ff;
-  const int64_t matrices = get_part(ffn_kinds(), "model.ffn", c.ffn).matrices;
-  const int64_t hidden = matrices == 3 ? 2 * inner : inner;
-  const int64_t a_layer = (inner > 0 ? 2 : 1) * c.d_model + qkv + heads + hidden;
-  const int64_t under_way = hidden + inner + qkv + c.d_model;
+  const Widths w = widths_of(c);
+  const int64_t a_layer = (w.inner > 0 ? 2 : 1) * c.d_model + w.qkv + w.heads + w.hidden;
+  const int64_t under_way = w.hidden + w.inner + w.qkv + c.d_model;
   const double bytes = static_cast<double>(value_bytes);
   return {.state = 4 * model.parameters().count() * value_bytes,
           .position_table = position_values(c) * bytes,
           .activations = tokens * static_cast<double>(c.n_layers * a_layer) * bytes,
+          .composed = config.train.ops == "composed" ? composed_values(config) * bytes : 0,
           .workspace = (tokens * static_cast<double>(under_way) + logits_at_once(config)) * bytes};
 }
 
@@ -63,34 +134,26 @@ void check_training_fits(const Transformer& model, const Config& config, double 
                 .hint = is_table ? "a smaller data.seq_len or model.max_seq_len makes the table smaller"
                                  : "minillm check shows which part is how large"});
   }
-  if (estimate.kept() + estimate.activations > memory) {
-    const bool is_one = config.train.micro_batch_size == 1;
-    fail_input(
-        {.where = is_one ? "data.seq_len" : "train.micro_batch_size",
-         .what = "the values of the layers that backward needs do not fit this machine's memory beside the weights",
-         .found = fmt::format("{} for {} x {} tokens", bytes_text(estimate.activations), config.train.micro_batch_size,
-                              config.data.seq_len),
-         .expected = "at most " + bytes_text(memory - estimate.kept()),
-         .hint = is_one ? "a smaller data.seq_len needs less"
-                        : "a smaller train.micro_batch_size, a divisor of train.batch_size, gives the same mean"});
-  }
-  if (estimate.kept() + estimate.activations + data_bytes > memory) {
+  check_layers_fit(estimate, config);
+  if (estimate.kept() + estimate.held() + data_bytes > memory) {
     fail_input({.where = "data.seq_len",
                 .what = "the tokens do not fit this machine's memory beside the model",
                 .found = bytes_text(data_bytes),
-                .expected = "at most " + bytes_text(memory - estimate.kept() - estimate.activations)});
+                .expected = "at most " + bytes_text(memory - estimate.kept() - estimate.held())});
   }
 }
 
 void check_weights_fit(const Transformer& model, DType dtype, const std::string& where) {
-  const double values = static_cast<double>(model.parameters().count()) + position_values(model.config());
-  const double bytes = values * static_cast<double>(size_of(dtype));
-  if (bytes > physical_memory()) {
-    fail_input({.where = where,
-                .what = "the weights do not fit this machine's memory",
-                .found = bytes_text(bytes),
-                .expected = "at most " + bytes_text(physical_memory())});
+  check_bytes_fit(weight_bytes(model, dtype), "the weights do not fit", where);
+}
+
+void check_import_fits(const Transformer& model, const std::string& where) {
+  int64_t largest = 0;
+  for (const Tensor& tensor : model.parameters().views({})) {
+    largest = std::max(largest, tensor.numel());
   }
+  check_bytes_fit(weight_bytes(model, DType::float32) + static_cast<double>(largest) * sizeof(float),
+                  "the weights, and the largest tensor beside them to be compared, do not fit", where);
 }
 
 }  // namespace minillm

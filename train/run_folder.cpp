@@ -4,6 +4,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/utf8.h"
+#include "data/user_block.h"
+#include "train/checkpoint.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,7 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <iterator>
 
 namespace minillm {
 
@@ -19,12 +20,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "runs/a/" and "runs/a" are one folder.
+/// "runs/a/", "runs/a/." and "runs/a" are one folder, and only the last can be renamed.
 std::string without_slash(std::string folder) {
-  while (folder.size() > 1 && folder.back() == '/') {
+  while (folder.size() > 1 && (folder.back() == '/' || folder.ends_with("/."))) {
     folder.pop_back();
   }
   return folder;
+}
+
+/// Whether the name says how to get there and not what the folder is called: "." and "..". It cannot be renamed by
+/// that, and leads elsewhere when it was.
+bool is_way(const std::string& folder) {
+  const fs::path last = fs::path(folder).filename();
+  return last == "." || last == "..";
 }
 
 std::string free_old_name(const std::string& folder) {
@@ -35,19 +43,49 @@ std::string free_old_name(const std::string& folder) {
   return name;
 }
 
+/// Whether a name is `<file>.tmp.<number>`, as the writer of `file` calls its temporary.
+bool is_temporary_of(std::string_view file, std::string_view name) {
+  const std::string start = std::string(file) + ".tmp.";
+  return name.starts_with(start) && name.size() > start.size() &&
+         name.find_first_not_of("0123456789", start.size()) == std::string_view::npos;
+}
+
+/// A checkpoint by its header, not by its name alone.
+bool is_checkpoint(const fs::path& path) {
+  try {
+    return format_of(read_bytes(path.string(), UserBlock::size)) == checkpoint_format_name;
+  } catch (const Error&) {
+    return false;  // what cannot be read is not known to be ours
+  }
+}
+
+/// Whether a killed start leaves such an entry in `folder`, or in checkpoints/ when that is where it stands.
+bool is_left_by_start(const fs::directory_entry& entry, bool in_checkpoints) {
+  std::error_code error;
+  const fs::file_status status = entry.symlink_status(error);
+  const std::string name = entry.path().filename().string();
+  if (!in_checkpoints) {
+    const bool is_temporary = fs::is_regular_file(status) && is_temporary_of("config.toml", name);
+    return is_temporary || !fs::exists(status);  // one that has vanished meanwhile is none
+  }
+  const std::string first = fs::path(checkpoint_path("", 0)).filename().string();
+  const bool is_ours = is_temporary_of(first, name) || (name == first && is_checkpoint(entry.path()));
+  return (fs::is_regular_file(status) && is_ours) || !fs::exists(status);
+}
+
 /// The first by name of a folder's entries that no start leaves, or "". A start that was killed before its config was
 /// written leaves temporaries and at most the checkpoint of step 0. Throws an input Error when the folder cannot be
 /// listed.
-std::string entry_of_no_start(const std::string& folder) {
+std::string entry_of_no_start(const std::string& folder, bool in_checkpoints = false) {
   std::string first;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     std::error_code vanished;
-    const bool checkpoints = name == "checkpoints" && entry->is_directory(vanished);
-    const bool of_a_start = name == "step_000000.h5" || name.find(".tmp.") != std::string::npos;
-    const bool is_other = checkpoints ? !entry_of_no_start(entry->path().string()).empty() : !of_a_start;
-    if (is_other && (first.empty() || name < first)) {
+    const bool is_checkpoints = !in_checkpoints && name == "checkpoints" && entry->is_directory(vanished);
+    const bool is_left = is_checkpoints ? entry_of_no_start(entry->path().string(), true).empty()
+                                        : is_left_by_start(*entry, in_checkpoints);
+    if (!is_left && (first.empty() || name < first)) {
       first = name;
     }
   }
@@ -68,24 +106,47 @@ std::string entry_of_no_start(const std::string& folder) {
               .hint = "choose another with --out"});
 }
 
+/// Puts the parts of a path in front of what is still to be walked; the next one stands last.
+void push_parts(const fs::path& path, std::vector<fs::path>& ahead) {
+  const std::vector<fs::path> parts(path.begin(), path.end());
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    if (!part->empty() && *part != ".") {
+      ahead.push_back(*part);
+    }
+  }
+}
+
 /// Whether `path`, or a link on the way to it, lies in `folder` or is the folder: its name leads nowhere, or elsewhere,
-/// when the folder moves. A ".." is followed as the system does, from where the link before it leads; one right behind
-/// the folder itself leads on as before, since a new folder takes its place.
+/// when the folder moves. The way is walked as the system does, link by link; a ".." right behind the folder itself
+/// leads on as before, since a new folder takes its place.
 bool is_inside(const std::string& path, const std::string& folder) {
+  constexpr int most_links = 64;  // more than any system follows
   std::error_code error;
   const fs::path whole = fs::canonical(folder, error);
   if (error) {
     return false;  // there is no folder to lie in
   }
-  fs::path prefix;
-  const fs::path parts = fs::absolute(path, error);
-  for (auto part = parts.begin(); part != parts.end(); ++part) {
-    prefix /= *part;
-    const fs::path real = fs::canonical(prefix, error);
-    const bool leads_out = real == whole && std::next(part) != parts.end() && *std::next(part) == "..";
-    const bool is_below = std::mismatch(whole.begin(), whole.end(), real.begin(), real.end()).first == whole.end();
-    if (!error && is_below && !leads_out) {
+  std::vector<fs::path> ahead;
+  push_parts(fs::absolute(path, error), ahead);
+  fs::path at;  // so far, free of links
+  for (int links = 0; !ahead.empty();) {
+    const fs::path part = ahead.back();
+    ahead.pop_back();
+    if (part == "..") {
+      at = at.parent_path();
+      continue;
+    }
+    const fs::path next = at / part;
+    const bool is_below = std::mismatch(whole.begin(), whole.end(), next.begin(), next.end()).first == whole.end();
+    const bool leads_out = next == whole && !ahead.empty() && ahead.back() == "..";
+    if (is_below && !leads_out) {
       return true;
+    }
+    const fs::path target = fs::read_symlink(next, error);
+    if (error || ++links > most_links) {
+      at = next;
+    } else {
+      push_parts(target, ahead);
     }
   }
   return false;
@@ -101,14 +162,36 @@ std::string input_inside(const FolderRequest& request, const std::string& folder
   return "";
 }
 
+/// Throws an input Error unless a run stands in the folder. Other programs have a config.toml too: beside a run's
+/// stands what a run writes.
 void check_is_run(const std::string& folder) {
   std::error_code error;
-  if (!fs::is_regular_file(config_path(folder), error)) {
-    fail_input({.where = folder,
-                .what = "is a folder with other files, not a run",
-                .found = printable(entry_of_no_start(folder)) + " and no config.toml",
-                .hint = "choose another with --out"});
+  const fs::file_status config = fs::status(config_path(folder), error);
+  const bool has_work =
+      fs::is_directory(checkpoints_path(folder), error) || fs::is_regular_file(metrics_path(folder), error);
+  if (fs::is_regular_file(config) && has_work) {
+    return;
   }
+  std::string found = printable(entry_of_no_start(folder)) + " and no config.toml";
+  if (fs::exists(config)) {
+    found = fs::is_regular_file(config) ? "config.toml and neither checkpoints nor metrics.jsonl"
+                                        : "config.toml, which is no file";
+  }
+  fail_input({.where = folder,
+              .what = "is a folder with other files, not a run",
+              .found = found,
+              .hint = "choose another with --out"});
+}
+
+/// How an existing run is moved aside, for a hint.
+std::string way_to_move(const std::string& folder) {
+  if (!is_way(folder)) {
+    return fmt::format("move this one to {} with --force", free_old_name(folder));
+  }
+  std::error_code error;
+  const std::string name = fs::canonical(folder, error).string();
+  return fmt::format("move this one to {} with --force and its own name, --out {}", free_old_name(name),
+                     shell_word(name));
 }
 
 [[noreturn]] void fail_exists(const FolderRequest& request, const std::string& folder) {
@@ -119,7 +202,7 @@ void check_is_run(const std::string& folder) {
   }
   ways.emplace_back("choose another folder with --out");
   if (input_inside(request, folder).empty()) {
-    ways.push_back(fmt::format("or move this one to {} with --force", free_old_name(folder)));
+    ways.push_back("or " + way_to_move(folder));
   }
   fail_input({.where = folder, .what = "the run exists already", .hint = join(ways)});
 }
@@ -127,6 +210,11 @@ void check_is_run(const std::string& folder) {
 /// What --force does: the run gets another name.
 std::string move_aside(const std::string& folder) {
   check_is_run(folder);
+  if (is_way(folder)) {
+    fail_input({.where = folder,
+                .what = "the run cannot be moved aside: this is a way to it, not its name",
+                .hint = way_to_move(folder) + ", or choose another folder"});
+  }
   const FileDescriptor lock = lock_run_folder(folder);  // a run that is under way would go on in both
   std::string old_name = free_old_name(folder);
   std::error_code error;
@@ -157,6 +245,7 @@ OwnedFolder create_run_folder(const FolderRequest& request) {
                 .hint = "choose another folder with --out"});
   }
   OwnedFolder owned;
+  owned.path = folder;
   if (is_taken) {
     owned.moved_to = move_aside(folder);
   }
@@ -168,7 +257,7 @@ OwnedFolder create_run_folder(const FolderRequest& request) {
   if (!entry_of_no_start(folder).empty()) {  // between the look and the lock another process began and ended
     fail_exists(request, folder);
   }
-  fs::remove(checkpoints_path(folder) + "/step_000000.h5", error);  // a killed start's, with other weights
+  fs::remove(checkpoint_path(folder, 0), error);  // a killed start's, with other weights
   if (error) {
     fail_with(folder, error);
   }

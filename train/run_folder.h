@@ -11,6 +11,7 @@ namespace minillm {
 
 /// A run's folder while a process trains in it.
 struct OwnedFolder {
+  std::string path;      ///< as asked for, without "/" or "/." at its end
   FileDescriptor lock;   ///< see lock_run_folder
   std::string moved_to;  ///< where an older run was moved, or ""
 };
@@ -24,9 +25,11 @@ struct FolderRequest {
 };
 
 /// Makes the folder with its checkpoints/ inside and locks it. An existing run is never overwritten: an input Error
-/// that says what to do, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken). A folder
-/// that is empty, or holds only what a start killed before it wrote its config leaves, is free; one that holds other
-/// files and no config.toml is no run, and neither written to nor moved. Nor is one that an input lies in.
+/// that says what to do, or with `force` the old folder is moved to NAME.old (NAME.old.2, ... when taken), NAME being
+/// a name and not "." or "..". A run has a file config.toml and beside it checkpoints/ or metrics.jsonl. A folder that
+/// is empty, or holds only what a start killed before it wrote its config leaves (temporaries of ours, a checkpoint of
+/// step 0), is free; one that holds other files is no run, and neither written to nor moved. Nor is one that an input
+/// lies in.
 OwnedFolder create_run_folder(const FolderRequest& request);
 
 /// Keeps other processes from training in the folder, until the descriptor is closed or the process is gone, however it

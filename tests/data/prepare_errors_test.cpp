@@ -1,5 +1,6 @@
 // What prepare refuses, with its messages, and what is left when the disk fills or a file was cut.
 
+#include "data/import_tokens.h"
 #include "data/token_file.h"
 #include "tests/data/prepare_support.h"
 
@@ -76,6 +77,41 @@ TEST_CASE("wrong options are refused before any work") {
   CHECK_CONTAINS(refusal(options), "the text is too small for a vocabulary of 4000");
   CHECK(folder.names() == std::vector<std::string>{"in.txt"});
   CHECK(read_file(folder / "in.txt") == story(5000));
+}
+
+TEST_CASE("a file under the target's name is replaced only when it is a data file, whole or damaged") {
+  const TemporaryFolder folder;
+  write_file(folder / "in.txt", story(20000));
+  write_file(folder / "train.bin", std::string(4000, '\1'));
+  ImportOptions import;
+  import.file = folder / "train.bin";
+  import.out = folder / "data.h5";
+  import.vocab_size = 300;
+  {
+    H5Writer checkpoint(folder / "data.h5", {.name = "minillm-checkpoint", .version = 1, .remedy = ""});
+    checkpoint.write_bytes("/config", "precious");
+    checkpoint.commit();
+  }
+  const std::string bytes = read_file(folder / "data.h5");
+  for (const size_t size : {bytes.size(), bytes.size() / 2, size_t{100}, size_t{50}}) {
+    CAPTURE(size);
+    write_file(folder / "data.h5", bytes.substr(0, size));
+    const std::string expected = fmt::format(
+        "data.h5: exists and is no data file of minillm; found a minillm{} file; expected a new name, or a "
+        "minillm-tokens file to replace; give another name, or remove the file",
+        size == 50 ? "" : "-checkpoint");
+    CHECK_CONTAINS(refusal(options_for(folder)), expected);
+    CHECK_CONTAINS(message_of(Fault::input, [&] { import_tokens(import); }), expected);
+    CHECK(read_file(folder / "data.h5") == bytes.substr(0, size));
+  }
+  std::filesystem::remove(folder / "data.h5");
+  prepare(options_for(folder));
+  const std::string data = read_file(folder / "data.h5");
+  for (const size_t size : {data.size(), data.size() / 2, size_t{100}}) {
+    write_file(folder / "data.h5", data.substr(0, size));
+    prepare(options_for(folder));
+    CHECK(read_file(folder / "data.h5") == data);
+  }
 }
 
 TEST_CASE("a disk that fills keeps the older data file (D10)") {

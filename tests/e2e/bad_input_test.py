@@ -248,7 +248,7 @@ class Corpora(cli_support.InputCase):
             ("prepare none.txt --out d.h5", r"none\.txt: cannot be opened: No such file or directory"),
             ("prepare . --out d.h5", r"\.: the folder holds no text files"),
             ("prepare /dev/null --out d.h5", r"/dev/null: is not a file"),
-            Row("prepare in.txt --out other.txt", (r"other\.txt: exists and was not written by minillm; found text",),
+            Row("prepare in.txt --out other.txt", (r"other\.txt: exists and is no data file of minillm; found text",),
                 files={"in.txt": story(400), "other.txt": "somebody's work"}),
             Row("prepare in.txt --out in.txt", (r"in\.txt: is both the input and the output",),
                 files={"in.txt": "abc"}),
@@ -326,7 +326,7 @@ class Corpora(cli_support.InputCase):
             self.run_program("prepare", "in.txt", "--out", "d.h5", "--vocab", largest)  # T01, T02
 
     def test_a_place_that_cannot_be_written(self):
-        old = b"minillm-file\n" + b"an older file\n" * 9
+        old = b"minillm-file\nbytes 00000000000000000999\nformat minillm-tokens 1\n" + b"an older file\n" * 9
         self.check_all([
             Row("prepare in.txt --vocab 300 --out d.h5", (r"d\.h5: cannot be written: File too large", "make room"),
                 status=1, files={"in.txt": story(), "d.h5": old}, options=support.limit_file_size(4096)),  # D10

@@ -107,7 +107,13 @@ class Import(cli_support.InputCase):
             Row("import m.bin --out run",
                 (r"run: the run exists already; choose another folder with --out, or move this one to run\.old with "
                  r"--force$",),
-                files={"m.bin": whole, "run/config.toml": ""}),
+                files={"m.bin": whole, "run/config.toml": "", "run/metrics.jsonl": ""}),
+            Row("import m.bin --out run --force",
+                (r"run: is a folder with other files, not a run; found config\.toml and neither checkpoints nor "
+                 r"metrics\.jsonl; choose another with --out$",),
+                files={"m.bin": whole, "run/config.toml": "title = 'my site'", "run/src/a.c": "code"}),
+            Row("import m.bin --out run", (r"run: is a folder with other files, not a run; found checkpoints and ",),
+                files={"m.bin": whole, "run/checkpoints/step_000000.h5": "precious"}),
             Row("import m.bin --out run", (r"step_000000\.h5: cannot be written: File too large",), status=1,
                 files={"m.bin": whole}, options=support.limit_file_size(9000)),
             Row("train m.toml --init m.bin data.path=synthetic",

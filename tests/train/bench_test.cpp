@@ -57,6 +57,23 @@ std::set<std::string> ops_of(ModelConfig config, const TapeOptions& options) {
   return ops;
 }
 
+/// The most that a tape of composed ops held in one forward and backward pass; fills `estimate` with the formula.
+double peak_of_composed(const ModelConfig& model_config, int64_t T, MemoryEstimate& estimate) {
+  Config config;
+  config.model = model_config;
+  config.data.seq_len = T;
+  config.train.micro_batch_size = 2;
+  config.train.ops = "composed";
+  derive(config.model, 0, T);
+  Transformer model(config.model);
+  model.allocate(DType::float32, 1);
+  estimate = estimate_memory(model, config);
+  const Batch batch = small_batch(T, config.model.vocab_size);
+  Tape tape(TapeOptions{.ops = Ops::composed});
+  tape.backward(model.forward(tape, batch));
+  return static_cast<double>(tape.peak_bytes());
+}
+
 /// Models that use every op between them.
 std::vector<ModelConfig> models_with_every_op() {
   std::vector<ModelConfig> configs;
@@ -215,4 +232,50 @@ TEST_CASE("memory by formula: a chunk of logits has at most 1,024 rows, and no m
   CHECK(logits("8\nmicro_batch_size = 2\n", 512) == 512 * 80);
   CHECK(logits("8\nops = \"composed\"\n", 2048) == 2048 * 64);  // there all logits stand in memory
   CHECK(logits("8\nkernels = \"reference\"\n", 2048) == 2048 * 64);
+}
+
+TEST_CASE("memory by formula: what composed ops hold is what their tape takes, and never more") {
+  for (const ModelConfig& config : models_with_every_op()) {
+    CAPTURE(config.ffn);
+    for (const int64_t T : {16, 256}) {
+      CAPTURE(T);
+      MemoryEstimate estimate;
+      const double peak = peak_of_composed(config, T, estimate);
+      CHECK(estimate.held() <= peak);
+      CHECK(estimate.held() > (T == 256 ? 0.8 : 0.4) * peak);
+    }
+  }
+}
+
+TEST_CASE("memory by formula: composed attention holds the scores of every layer, which fused attention never has") {
+  const std::string large = "[model]\nvocab_size = 2048\n[data]\nseq_len = 4096\n[train]\nbatch_size = 16\n";
+  CHECK(estimate_of(large).composed == 0);
+  const double scores = 4.0 * 16 * 8 * 4096 * 4096;
+  const double mask = 4.0 * 4096 * 4096;
+  const double a_token = 6 * 256 + 2 * 768 + 256 + 2 * 768 + 16 * (8 * 16 + 32) + 5 * 688;
+  CHECK(estimate_of(large + "ops = \"composed\"\n").composed ==
+        4 * (4 * scores + mask + 4.0 * 16 * 4096 * a_token) + 2 * scores);
+  if (physical_memory() > 1e11 || physical_memory() < 4e9) {
+    return;
+  }
+  const std::string refusal = message_of(Fault::input, [&] {
+    bench(parse_config(large + "ops = \"composed\"\n", "r.toml"), {.warmup_steps = 1, .steps = 1});
+  });
+  CHECK_CONTAINS(refusal, "train.micro_batch_size: the values of the layers that backward needs do not fit");
+  CHECK_CONTAINS(refusal, "; found 169 GB for 16 x 4096 tokens; expected at most ");
+  CHECK_CONTAINS(refusal, "; train.ops = \"fused\" keeps no scores and needs 3.05 GB; a smaller ");
+}
+
+TEST_CASE("an import takes its weights and the largest tensor once more") {
+  // All but a thousandth of the weights is one tensor, six tenths of the memory.
+  ModelConfig config = small_model(static_cast<int64_t>(0.6 * physical_memory() / 256), 64);
+  config.position = "none";
+  derive(config, 0, 16);
+  const Transformer model(config);
+  check_weights_fit(model, DType::float32, "w.bin");
+  CHECK_CONTAINS(message_of(Fault::input, [&] { check_import_fits(model, "w.bin"); }),
+                 "w.bin: the weights, and the largest tensor beside them to be compared, do not fit this machine's "
+                 "memory; found ");
+  config.vocab_size /= 2;
+  check_import_fits(Transformer(config), "w.bin");
 }
