@@ -1,5 +1,6 @@
 #include "core/kernels/gemm.h"
 
+#include "core/build_info.h"
 #include "core/error.h"
 #include "core/kernels/gemm_panels.h"
 #include "core/parallel.h"
@@ -68,12 +69,7 @@ std::string gemm_engine() {
   if (const PanelKernel* kernel = widest_panels()) {
     return fmt::format("{} tiles", kernel->name);
   }
-#ifdef MINILLM_ONEDNN
-  const dnnl_version_t* version = dnnl_version();
-  return fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
-#else
-  return "loops";
-#endif
+  return onednn_version().empty() ? "loops" : "oneDNN " + onednn_version();
 }
 
 std::string gemm_numerics() {
