@@ -1,6 +1,4 @@
 """scripts/compare_speed with programs that only pretend: what its figures are made of, and what it refuses."""
-import importlib.machinery
-import importlib.util
 import io
 import contextlib
 import json
@@ -11,13 +9,9 @@ import tempfile
 import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True  # scripts/ stays as it is
-sys.path.insert(0, str(ROOT / "scripts"))
-LOADER = importlib.machinery.SourceFileLoader("compare_speed", str(ROOT / "scripts" / "compare_speed"))
-SPEED = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare_speed", LOADER))
-sys.modules["compare_speed"] = SPEED  # dataclasses look their module up
-LOADER.exec_module(SPEED)
+import script_module
+
+SPEED = script_module.load("compare_speed")
 
 # Its step takes 100 ms; `import` makes the folder it is told to.
 MINILLM = """#!/usr/bin/env bash

@@ -1,7 +1,5 @@
 """scripts/compare_with_torch: what each bar catches, and that the page tells the bars and what a column holds."""
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import math
 import pathlib
@@ -10,13 +8,10 @@ import tempfile
 import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True  # scripts/ stays as it is
-sys.path.insert(0, str(ROOT / "scripts"))
-LOADER = importlib.machinery.SourceFileLoader("compare_with_torch", str(ROOT / "scripts" / "compare_with_torch"))
-COMPARE = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare_with_torch", LOADER))
-sys.modules["compare_with_torch"] = COMPARE  # dataclasses look their module up
-LOADER.exec_module(COMPARE)
+import script_module
+
+COMPARE = script_module.load("compare_with_torch")
+ROOT = script_module.ROOT
 
 
 def row_of(name, loss=0.0, norm=0.0, val=0.0):

@@ -1,6 +1,4 @@
 """scripts/measure_step with a program that only pretends: what its tables are made of, and what it refuses."""
-import importlib.machinery
-import importlib.util
 import io
 import contextlib
 import pathlib
@@ -9,12 +7,10 @@ import tempfile
 import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True  # scripts/ stays as it is
-sys.path.insert(0, str(ROOT / "scripts"))
-LOADER = importlib.machinery.SourceFileLoader("measure_step", str(ROOT / "scripts" / "measure_step"))
-MEASURE = importlib.util.module_from_spec(importlib.util.spec_from_loader("measure_step", LOADER))
-LOADER.exec_module(MEASURE)
+import script_module
+
+MEASURE = script_module.load("measure_step")
+ROOT = script_module.ROOT
 
 # A step takes 100 ms, on one thread 180; `train` makes one step.
 MINILLM = """#!/usr/bin/env python3
