@@ -51,6 +51,24 @@ void run(benchmark::State& state, const Product& p, Multiply multiply) {
   count_flops(state, 2.0 * static_cast<double>(p.M * p.N * p.K));
 }
 
+/// What a core reaches when all operands lie in its caches: 280 rows against a packed panel of the widest tile.
+void tiles_in_cache(benchmark::State& state) {
+  constexpr int64_t M = 280;
+  constexpr int64_t N = 32;
+  constexpr int64_t K = 256;
+  const Buffer a = uniform(M * K);
+  const Buffer b = uniform(K * N);
+  const Buffer c = uniform(M * N);
+  const Buffer memory = uniform(kernels::packed_floats(N, K));
+  const kernels::Packed packed = kernels::pack({data(b), N, false}, N, K, data(memory));
+  for (auto _ : state) {
+    kernels::gemm_packed({data(a), K, false}, packed, {data(c), N}, M, K, 0.0);
+    keep(c);
+  }
+  count_flops(state, 2.0 * M * N * K);
+}
+BENCHMARK(tiles_in_cache);
+
 /// The three products of y = x W^T with x [R, in] and W [out, in].
 void register_linear(const std::string& name, int64_t in, int64_t out) {
   const Product products[] = {
