@@ -7,11 +7,11 @@
 
 namespace minillm {
 
-namespace {
-
 QkvLayout layout_of(const ModelConfig& config) {
   return {config.n_heads, config.n_kv_heads, config.head_dim, config.attention_gate == "elementwise"};
 }
+
+namespace {
 
 /// Multi-head attention (Vaswani et al. 2017) with grouped keys and values (Ainslie et al. 2023), rotary positions,
 /// optional RMSNorm of queries and keys, and an optional elementwise output gate whose logits are the second half of

@@ -1,6 +1,7 @@
 #pragma once
 // Token mixers: the sublayer in which positions see each other. [B, T, d_model] -> [B, T, d_model].
 
+#include "core/kernels/attention.h"
 #include "nn/model_config.h"
 #include "nn/module.h"
 #include "nn/position.h"
@@ -10,6 +11,9 @@
 #include <string_view>
 
 namespace minillm {
+
+/// How the model's q_proj, k_proj and v_proj write a token's row.
+QkvLayout layout_of(const ModelConfig& config);
 
 /// A row of the table of mixers (config key model.attention).
 struct MixerKind {

@@ -4,6 +4,7 @@
 #include "core/kernels/rope.h"
 #include "core/memory.h"
 #include "core/text.h"
+#include "nn/attention.h"
 #include "nn/ffn.h"
 #include "nn/part_table.h"
 #include "train/trainer.h"
@@ -42,8 +43,8 @@ struct Widths {
 Widths widths_of(const ModelConfig& c) {
   Widths w = {};
   w.heads = c.n_heads * c.head_dim;
-  w.gates = c.attention_gate == "elementwise" ? w.heads : 0;
-  w.qkv = w.heads + w.gates + 2 * c.n_kv_heads * c.head_dim;
+  w.gates = layout_of(c).gated ? w.heads : 0;
+  w.qkv = layout_of(c).width();
   w.inner = c.ffn == "none" ? 0 : c.d_ff;
   w.hidden = get_part(ffn_kinds(), "model.ffn", c.ffn).matrices == 3 ? 2 * w.inner : w.inner;
   return w;
