@@ -40,11 +40,11 @@ struct PanelKernel {
   int64_t columns;  ///< of a register tile: vectors of B
   const char* name;
 
-  /// Packs rows [m, m + rows) of op(A), A transposed, of steps [k, k + depth): panels of `rows`, the last one filled up
-  /// with zeros. `to`: aligned to 64 bytes.
-  void (*pack_rows)(const Operand<float>& A, int64_t m, int64_t rows, int64_t k, int64_t depth, float* to);
-  /// The same for columns [n, n + columns) of op(B).
-  void (*pack_columns)(const Operand<float>& B, int64_t n, int64_t columns, int64_t k, int64_t depth, float* to);
+  /// Packs `steps` steps of `rows` rows of op(A), A transposed, into panels of this->rows that lie `panel` floats
+  /// apart, the last one filled up with zeros.
+  void (*pack_rows)(const Operand<float>& A, int64_t rows, int64_t steps, float* to, int64_t panel);
+  /// The same for columns of op(B).
+  void (*pack_columns)(const Operand<float>& B, int64_t columns, int64_t steps, float* to, int64_t panel);
   void (*multiply)(const PanelBlock& block);
 
   /// gemm.h's row_products.
