@@ -20,16 +20,6 @@ namespace {
 constexpr int64_t tile_rows = 128;
 constexpr int64_t tile_columns = 128;
 
-Operand<float> offset_rows(Operand<float> A, int64_t m) {
-  A.data += A.transposed ? m : m * A.ld;
-  return A;
-}
-
-Operand<float> offset_columns(Operand<float> B, int64_t n) {
-  B.data += B.transposed ? n * B.ld : n;
-  return B;
-}
-
 #ifdef MINILLM_ONEDNN
 /// Keeps oneDNN on the calling thread: it would else start threads of its own and split sums by their number. Inside a
 /// parallel region this changes nothing.
@@ -149,8 +139,8 @@ void gemm_batched(Operand<float> A, Operand<float> B, Result<float> C, int64_t M
     const int64_t product = begin / tiles;
     const int64_t m = begin % tiles / tiles_across * tile_rows;
     const int64_t n = begin % tiles_across * tile_columns;
-    Operand<float> A_tile = offset_rows(A, m);
-    Operand<float> B_tile = offset_columns(B, n);
+    Operand<float> A_tile = part_from(A, m, 0);
+    Operand<float> B_tile = part_from(B, 0, n);
     A_tile.data += product * strides.A;
     B_tile.data += product * strides.B;
     const Result<float> C_tile = {C.data + product * strides.C + m * C.ld + n, C.ld};

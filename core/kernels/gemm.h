@@ -18,6 +18,13 @@ struct Operand {
   bool transposed = false;
 };
 
+/// The part of op(X) that begins at (row, column).
+template <class T>
+Operand<T> part_from(Operand<T> X, int64_t row, int64_t column) {
+  X.data += X.transposed ? column * X.ld + row : row * X.ld + column;
+  return X;
+}
+
 template <class T>
 struct Result {
   T* data = nullptr;

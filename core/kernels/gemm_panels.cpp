@@ -20,12 +20,6 @@ int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// The matrix that begins at (row, column).
-Operand<float> part_from(Operand<float> matrix, int64_t row, int64_t column) {
-  matrix.data += matrix.transposed ? column * matrix.ld + row : row * matrix.ld + column;
-  return matrix;
-}
-
 /// How C is cut into blocks, one a task: whole register tiles each, and enough of them to keep the threads even.
 struct Grid {
   int64_t row_tiles;
