@@ -48,7 +48,7 @@ void CausalAttentionNode<T>::backward(Tape& tape) {
   const int64_t positions = value.shape[1];
   const T* dout = grad.as<T>();
   const T* qkv_values = tape.value(qkv).as<T>();
-  const T* out = tape.value(id).as<T>();
+  const T* out = tape.value(id).template as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
       GradientTarget dqkv = tape.gradient_target(qkv);

@@ -158,7 +158,7 @@ template <class T>
 void DivNode<T>::backward(Tape& tape) {
   const Broadcast pair = kernels::merge_axes(tape.shape(a), tape.shape(b));
   const T* dy = grad.as<T>();
-  const T* y = tape.value(id).as<T>();
+  const T* y = tape.value(id).template as<T>();
   const T* b_values = tape.value(b).as<T>();
   add_contribution<T>(tape, a, pair, value.shape, [=](int64_t i, int64_t, int64_t ib) { return dy[i] / b_values[ib]; });
   add_contribution<T>(tape, b, pair, value.shape,

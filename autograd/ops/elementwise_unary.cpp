@@ -17,7 +17,7 @@ struct UnaryNode final : Node {
 
   void backward(Tape& tape) override {
     const Tensor dx = tape.gradient(x);
-    kernels::add_chain(grad.as<T>(), tape.value(x).as<T>(), tape.value(id).as<T>(), dx.as<T>(), dx.numel(),
+    kernels::add_chain(grad.as<T>(), tape.value(x).as<T>(), tape.value(id).template as<T>(), dx.as<T>(), dx.numel(),
                        [f = f](T v, T y) { return f.derivative(v, y); });
   }
 };

@@ -39,7 +39,7 @@ void LogSoftmaxNode<T>::backward(Tape& tape) {
   const int64_t R = rows_of(value.shape);
   const int64_t N = value.shape[-1];
   const T* dy = grad.as<T>();
-  const T* y = tape.value(id).as<T>();
+  const T* y = tape.value(id).template as<T>();
   T* dx = tape.gradient(x).as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {

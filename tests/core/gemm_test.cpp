@@ -209,7 +209,9 @@ TEST_CASE("a packed product is the product, whatever multiplies, also with the f
 }
 
 TEST_CASE("row products have the bits of a product's elements") {
-  for (const auto& [rows, K] : std::vector<std::array<int64_t, 2>>{{1, 1}, {7, 33}, {8, 256}, {21, 600}}) {
+  for (const std::array<int64_t, 2>& shape : {std::array<int64_t, 2>{1, 1}, {7, 33}, {8, 256}, {21, 600}}) {
+    const int64_t rows = shape[0];
+    const int64_t K = shape[1];
     const Case c = {rows, rows, K, false, true, 3};
     const Product p(c);
     const std::vector<float> all = in_chunks(p, c, 0.0);

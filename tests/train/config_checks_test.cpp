@@ -53,14 +53,16 @@ TEST_CASE("norm_eps has one range, whether the table of keys is asked or the mod
   constexpr double smallest = std::numeric_limits<float>::min();
   constexpr double largest = std::numeric_limits<float>::max();
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  for (const auto& [value, is_right] : std::map<double, bool>{{-1, false},
-                                                              {1e-50, false},
-                                                              {std::nextafter(smallest, 0), false},
-                                                              {smallest, true},
-                                                              {1e-6, true},
-                                                              {largest, true},
-                                                              {std::nextafter(largest, infinity), false},
-                                                              {infinity, false}}) {
+  for (const auto& [number, expected] : std::map<double, bool>{{-1, false},
+                                                               {1e-50, false},
+                                                               {std::nextafter(smallest, 0), false},
+                                                               {smallest, true},
+                                                               {1e-6, true},
+                                                               {largest, true},
+                                                               {std::nextafter(largest, infinity), false},
+                                                               {infinity, false}}) {
+    const double value = number;  // a lambda of CAPTURE cannot hold a structured binding
+    const bool is_right = expected;
     CAPTURE(value);
     Config config;
     CHECK(!assign(*find_key("model", "norm_eps"), config, {.value = value, .description = ""}) == is_right);
