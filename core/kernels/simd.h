@@ -94,6 +94,7 @@ struct Avx2 {
   MINILLM_AVX2 static inline Vector zero() { return _mm256_setzero_ps(); }
   MINILLM_AVX2 static inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
   MINILLM_AVX2 static inline void store(float* to, Vector v) { _mm256_storeu_ps(to, v); }
+  MINILLM_AVX2 static inline void copy_half(const float* from, float* to) { _mm_storeu_ps(to, _mm_loadu_ps(from)); }
   MINILLM_AVX2 static inline Vector broadcast(const float* from) { return _mm256_broadcast_ss(from); }
   MINILLM_AVX2 static inline Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
   MINILLM_AVX2 static inline Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
@@ -134,6 +135,9 @@ struct Avx512 {
   MINILLM_AVX512 static inline Vector zero() { return _mm512_setzero_ps(); }
   MINILLM_AVX512 static inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
   MINILLM_AVX512 static inline void store(float* to, Vector v) { _mm512_storeu_ps(to, v); }
+  MINILLM_AVX512 static inline void copy_half(const float* from, float* to) {
+    _mm256_storeu_ps(to, _mm256_loadu_ps(from));
+  }
   MINILLM_AVX512 static inline Vector broadcast(const float* from) { return _mm512_set1_ps(*from); }
   MINILLM_AVX512 static inline Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }
   MINILLM_AVX512 static inline Vector fma(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
