@@ -118,12 +118,7 @@ void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_
 void gemm_batched(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta,
                   int64_t count, BatchStrides strides) {
   if (const PanelKernel* kernel = widest_panels(); kernel != nullptr && K > 0) {
-    for (int64_t i = 0; i < count; ++i) {
-      gemm_panels(*kernel, A, B, C, M, N, K, beta);
-      A.data += strides.A;
-      B.data += strides.B;
-      C.data += strides.C;
-    }
+    gemm_panels_batched(*kernel, A, B, C, M, N, K, beta, count, strides);
     return;
   }
   if (K == 0) {  // nothing to add, and oneDNN refuses rows of no elements

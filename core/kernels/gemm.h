@@ -64,7 +64,8 @@ void gemm_packed(Operand<float> A, const Packed& B, Result<float> C, int64_t M, 
 /// one of a matrix multiplied by B^T, the two numbers are equal. (oneDNN may round otherwise.)
 void row_products(Operand<float> A, Operand<float> B, float* y, int64_t rows, int64_t K);
 
-/// `count` products whose operands lie stride elements apart (stride 0: the same operand each time).
+/// `count` products whose operands lie stride elements apart (stride 0: the same operand each time). Results may not
+/// overlap.
 struct BatchStrides {
   int64_t A = 0;
   int64_t B = 0;

@@ -10,11 +10,13 @@ namespace minillm::kernels {
 
 namespace {
 
-constexpr int64_t most_block_rows = 144;      // with panel_depth: 144 KiB of A, which the second-level cache holds
-constexpr int64_t most_block_columns = 4096;  // of C at a time
-constexpr int64_t most_packed = 4096 * 256;   // floats of B packed at a time, 4 MiB, if a chunk of K is no more
-constexpr int64_t steps_per_pack = 64;        // rows of B that a task packs, where rows lie side by side
-constexpr int64_t line = 16;                  // floats of a cache line
+constexpr int64_t most_block_rows = 144;         // with panel_depth: 144 KiB of A, which the second-level cache holds
+constexpr int64_t most_block_columns = 4096;     // of C at a time
+constexpr int64_t most_packed = 4096 * 256;      // floats of B packed at a time, 4 MiB, if a chunk of K is no more
+constexpr int64_t steps_per_pack = 64;           // rows of B that a task packs, where rows lie side by side
+constexpr int64_t most_work_beside = 1 << 20;    // multiply-adds of products that run beside each other
+constexpr int64_t least_work_of_task = 1 << 16;  // and what a task has of them, if there is so much
+constexpr int64_t line = 16;                     // floats of a cache line
 
 int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -166,6 +168,38 @@ void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, 
       });
     }
   }
+}
+
+namespace {
+
+/// On the calling thread, for products that run beside each other.
+void gemm_panels_here(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
+                      int64_t N, int64_t K, double beta) {
+  thread_local Workspace memory;
+  const Packed packed = pack(kernel, B, N, K, memory.take(packed_floats(kernel, N, K)));
+  multiply_packed(kernel, A, packed, C, M, K, beta);
+}
+
+}  // namespace
+
+void gemm_panels_batched(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
+                         int64_t N, int64_t K, double beta, int64_t count, BatchStrides strides) {
+  const int64_t work = std::max<int64_t>(1, M * N * K);
+  const auto product = [=, &kernel](int64_t i, auto multiply) {
+    multiply(kernel, {A.data + i * strides.A, A.ld, A.transposed}, {B.data + i * strides.B, B.ld, B.transposed},
+             {C.data + i * strides.C, C.ld}, M, N, K, beta);
+  };
+  if (count == 1 || work > most_work_beside) {
+    for (int64_t i = 0; i < count; ++i) {
+      product(i, gemm_panels);
+    }
+    return;
+  }
+  parallel_for(count, std::max<int64_t>(1, least_work_of_task / work), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      product(i, gemm_panels_here);
+    }
+  });
 }
 
 int64_t packed_floats(const PanelKernel& kernel, int64_t N, int64_t K) {

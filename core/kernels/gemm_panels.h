@@ -62,6 +62,10 @@ const PanelKernel* widest_panels();
 void gemm_panels(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N,
                  int64_t K, double beta);
 
+/// gemm.h's gemm_batched with `kernel`'s tiles: small products beside each other, one a thread. K >= 1.
+void gemm_panels_batched(const PanelKernel& kernel, Operand<float> A, Operand<float> B, Result<float> C, int64_t M,
+                         int64_t N, int64_t K, double beta, int64_t count, BatchStrides strides);
+
 /// gemm.h's packed products with `kernel`'s tiles: panels, chunk after chunk of K. K >= 1.
 int64_t packed_floats(const PanelKernel& kernel, int64_t N, int64_t K);
 Packed pack(const PanelKernel& kernel, const Operand<float>& B, int64_t N, int64_t K, float* memory);

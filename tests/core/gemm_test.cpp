@@ -254,26 +254,25 @@ TEST_CASE("gemm gives the same bits for 1, 2, 3 and 4 threads") {
   set_num_threads(2);
 }
 
-TEST_CASE("gemm_batched multiplies each pair; stride 0 uses one operand for all") {
+TEST_CASE("gemm_batched has each product's bits, beside each other or one by one; stride 0 uses one operand for all") {
   constexpr int64_t count = 5;
-  constexpr int64_t M = 130;
-  constexpr int64_t N = 9;
-  constexpr int64_t K = 17;
-  const std::vector<float> a = random_values(count * M * K, 1);
-  const std::vector<float> b = random_values(count * K * N, 2);
-  for (int64_t b_stride : {int64_t{0}, K * N}) {
-    std::vector<float> got(static_cast<size_t>(count * M * N));
-    std::vector<float> want = got;
-    gemm_batched({a.data(), K, false}, {b.data(), N, false}, {got.data(), N}, M, N, K, 0.0, count,
-                 {M * K, b_stride, M * N});
-    double worst = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      gemm_reference<float>({a.data() + i * M * K, K, false}, {b.data() + i * b_stride, N, false},
-                            {want.data() + i * M * N, N}, M, N, K, 0.0);
+  for (const std::array<int64_t, 3>& size : {std::array<int64_t, 3>{130, 9, 17}, {200, 130, 300}}) {
+    const auto [M, N, K] = size;
+    const std::vector<float> a = random_values(count * M * K, 1);
+    const std::vector<float> b = random_values(count * K * N, 2);
+    for (const bool transposed : {false, true}) {
+      for (const int64_t b_stride : {int64_t{0}, K * N}) {
+        const Operand<float> A = {a.data(), transposed ? M : K, transposed};
+        const Operand<float> B = {b.data(), transposed ? K : N, transposed};
+        std::vector<float> got(static_cast<size_t>(count * M * N));
+        std::vector<float> want = got;
+        gemm_batched(A, B, {got.data(), N}, M, N, K, 0.0, count, {M * K, b_stride, M * N});
+        for (int64_t i = 0; i < count; ++i) {
+          gemm({A.data + i * M * K, A.ld, transposed}, {B.data + i * b_stride, B.ld, transposed},
+               {want.data() + i * M * N, N}, M, N, K, 0.0);
+        }
+        CHECK(got == want);
+      }
     }
-    for (size_t i = 0; i < want.size(); ++i) {
-      worst = std::max(worst, static_cast<double>(std::abs(got[i] - want[i])));
-    }
-    CHECK(worst < 1e-5);
   }
 }
