@@ -18,6 +18,7 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
 namespace minillm::cli {
 
@@ -90,12 +91,14 @@ int report(const char* message, int status) {
   return status;
 }
 
+const std::string output_failure = "standard output cannot be written: ";
+
 /// Results that never reached their file are failed work: a full disk behind `> file` shows only here.
 int flush_results(int status) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
     return status;
   }
-  return report(("standard output cannot be written: " + system_error_text(errno)).c_str(), 1);
+  return report((output_failure + system_error_text(errno)).c_str(), 1);
 }
 
 /// A file opened under the number of a closed standard stream would receive what is meant for that stream.
@@ -120,6 +123,9 @@ int guarded_run(int argc, char** argv) {
     return report(error.what(), static_cast<int>(error.fault()));
   } catch (const std::filesystem::filesystem_error& error) {  // a name that no file system takes, a loop of links
     return report(fmt::format("{}: {}", error.path1().string(), error.code().message()).c_str(), 2);
+  } catch (const std::system_error& error) {  // a full disk may show before the last flush
+    const bool is_output = std::ferror(stdout) != 0;
+    return report((is_output ? output_failure + error.code().message() : error.what()).c_str(), 1);
   } catch (const std::bad_alloc&) {
     return report("out of memory; a smaller train.micro_batch_size, data.seq_len or model needs less", 1);
   } catch (const std::exception& error) {
