@@ -50,6 +50,10 @@ struct Node {
   /// Fills `value` from the inputs' values. Only `recomputable` ops have it: backward then calls it once more.
   virtual void forward(Tape& tape);
 
+  /// How far the nearest input value is from where the slope jumps (relu: from 0), infinity where it never does.
+  /// Central differences are only right with room around them; for ops whose values are kept (TapeOptions::retain).
+  virtual double distance_to_kink(Tape& tape) const;
+
  protected:
   Node() = default;
   Node(const Node&) = default;

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace minillm {
@@ -33,6 +36,16 @@ Shape broadcast_operands(const char* op, Var a, Var b, Here here);
 
 /// Axis in [0, rank), negative ones counted from the end; throws the op's error otherwise.
 int axis_of(const char* op, Var x, int axis, Here here);
+
+/// The smallest of distance(i) for i in [0, count): for Node::distance_to_kink.
+template <class Distance>
+double nearest_of(int64_t count, Distance distance) {
+  double nearest = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < count; ++i) {
+    nearest = std::min(nearest, std::abs(static_cast<double>(distance(i))));
+  }
+  return nearest;
+}
 
 /// The values of `gradient` as T*, null when the operand needs none: what kernels with several gradients take.
 template <class T>

@@ -7,6 +7,7 @@
 #include "autograd/tape.h"
 #include "core/kernels/activation.h"
 #include "core/kernels/attention.h"
+#include "core/kernels/bounded_glu.h"
 
 #include <span>
 #include <vector>
@@ -45,6 +46,9 @@ Var transpose(Var x, std::vector<int> order, Here here = {});            // axis
 Var slice(Var x, int axis, int64_t begin, int64_t end, Here here = {});  // [begin, end) along axis
 Var concat(std::span<const Var> parts, int axis, Here here = {});
 Var gather(Var x, std::span<const int32_t> index, Here here = {});  // [R, V], one column a row -> [R]
+/// The k largest of each row, the largest first, of equal ones the earlier: x [R, N] -> [R, k]. `index` [R * k] is
+/// filled with their columns.
+Var top_k(Var x, int64_t k, std::span<int32_t> index, Here here = {});
 
 // --- products ---
 /// a [.., M, K], b [.., K, N] -> [.., M, N]; transpose_b reads b as [.., N, K]. Leading axes are equal, or b has none.
@@ -65,6 +69,8 @@ Var layernorm(Var x, Var gain, Var bias, double eps, Here here = {});
 Var activate(Var x, Activation kind, Here here = {});
 /// gate_up [.., 2f], gate first -> [.., f]: act(gate) * up
 Var gated_activation(Var gate_up, Activation kind, Here here = {});
+/// gate_up [.., 2f], gate first -> [.., f]: a(gate) * b(up), both bounded by the unit's limits
+Var bounded_glu(Var gate_up, const BoundedGlu& unit, Here here = {});
 /// RMSNorm of every query and key slice: qkv [B, T, width], q_gain and k_gain [head_dim] -> [B, T, width]
 Var qk_norm(Var qkv, Var q_gain, Var k_gain, QkvLayout layout, double eps, double gain_offset = 0, Here here = {});
 /// Rotates the first 2 * pairs elements of every query and key slice, half-split pairs: qkv [B, T, width];
@@ -73,6 +79,8 @@ Var rope(Var qkv, QkvLayout layout, const Tensor& cosines, const Tensor& sines, 
 /// softmax(q k^T / sqrt(head_dim) + causal mask) v: qkv [B, T, width] -> [B, T, n_heads * head_dim]; no [T, T] is
 /// stored.
 Var causal_attention(Var qkv, QkvLayout layout, Here here = {});
+/// The same without the mask, every position sees all: composed of primitives, [T, T] stored.
+Var bidirectional_attention(Var qkv, QkvLayout layout, Here here = {});
 /// attended [B, T, n_heads * head_dim] * sigmoid(the gate slices of qkv): a gated layout's elementwise output gate.
 Var attention_gate(Var attended, Var qkv, QkvLayout layout, Here here = {});
 /// Mean over counted rows of -log softmax(logits)[target], in nats: logits [R, V], targets [R], negative = not counted

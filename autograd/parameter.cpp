@@ -4,6 +4,7 @@
 #include "core/rng.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace minillm {
 
@@ -33,6 +34,15 @@ void for_each_slice(const Parameter& parameter, const Tensor& whole, Visit visit
   }
 }
 
+double draw(const Init& init, RandomStream& stream) {
+  switch (init.kind) {
+    case Init::Kind::normal: return init.value * stream.normal();
+    case Init::Kind::log_uniform: return std::log(init.value * (1 - stream.uniform()));
+    case Init::Kind::constant: break;
+  }
+  return init.value;
+}
+
 template <class T>
 void fill(T* values, int64_t count, const Init& init, const RandomStream& stream) {
   constexpr int64_t chunk = 1 << 14;  // even: normal numbers are made in pairs, from a draw each
@@ -40,8 +50,7 @@ void fill(T* values, int64_t count, const Init& init, const RandomStream& stream
     RandomStream from_begin = stream;
     from_begin.skip(static_cast<uint64_t>(begin));
     for (int64_t i = begin; i < end; ++i) {
-      const double value = init.kind == Init::Kind::normal ? init.value * from_begin.normal() : init.value;
-      values[i] = static_cast<T>(value);
+      values[i] = static_cast<T>(draw(init, from_begin));
     }
   });
 }

@@ -13,14 +13,15 @@
 
 namespace minillm {
 
-/// How a parameter starts: normal(0, std) or a constant.
+/// How a parameter starts: normal(0, std), a constant, or log(u) with u uniform in (0, most).
 struct Init {
-  enum class Kind : uint8_t { normal, constant };
+  enum class Kind : uint8_t { normal, constant, log_uniform };
   Kind kind = Kind::constant;
-  double value = 0;  ///< the standard deviation, or the constant
+  double value = 0;  ///< the standard deviation, the constant, or most
 
   static Init normal(double std) { return {Kind::normal, std}; }
   static Init constant(double value) { return {Kind::constant, value}; }
+  static Init log_uniform(double most) { return {Kind::log_uniform, most}; }
 };
 
 /// Rows of a parameter that have a name of their own outside: q, k and v are three tensors in a checkpoint and one

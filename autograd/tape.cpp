@@ -3,7 +3,9 @@
 #include "autograd/op_phase.h"
 #include "core/log.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace minillm {
@@ -66,6 +68,10 @@ void MemoryPool::clear() {
 
 // --- Node ---
 
+double Node::distance_to_kink(Tape&) const {
+  return std::numeric_limits<double>::infinity();
+}
+
 void Node::forward(Tape&) {
   check(false, "#{} {} is marked as recomputable and has no forward", id, op);
 }
@@ -81,12 +87,12 @@ Var Tape::constant(const Tensor& value, Here here) {
   return var(node);
 }
 
-Var Tape::scalar(double value, DType dtype, Here here) {
-  Tensor tensor = allocate({}, dtype);
+Var Tape::filled(const Shape& shape, double value, DType dtype, Here here) {
+  const Tensor tensor = allocate(shape, dtype);
   if (dtype == DType::float64) {
-    *tensor.as<double>() = value;
+    std::fill_n(tensor.as<double>(), tensor.numel(), value);
   } else {
-    *tensor.as<float>() = static_cast<float>(value);
+    std::fill_n(tensor.as<float>(), tensor.numel(), static_cast<float>(value));
   }
   return constant(tensor, here);
 }
@@ -183,14 +189,17 @@ void Tape::recompute(Node& node) {
   node.forward(*this);
 }
 
-void Tape::release_unsaved(NodeId first, Var result) {
+void Tape::release_unsaved(NodeId first, Var kept, std::span<const Var> also_kept) {
   if (options_.retain || !fast() || composed()) {
     return;
   }
+  const auto is_kept = [&](NodeId id) {
+    return kept.id() == id || std::any_of(also_kept.begin(), also_kept.end(), [id](Var var) { return var.id() == id; });
+  };
   for (NodeId id = first; id < size(); ++id) {
     Node& current = node(id);
     const bool needed = current.saved && !current.recomputable;
-    if (!current.pinned && !needed && id != result.id()) {
+    if (!current.pinned && !needed && !is_kept(id)) {
       release_value(current);
       current.released = true;
     }

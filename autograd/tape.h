@@ -76,8 +76,9 @@ class Tape {
 
   /// A value without a gradient; the caller keeps its storage alive until clear().
   Var constant(const Tensor& value, Here here = {});
-  /// A one-element constant.
-  Var scalar(double value, DType dtype, Here here = {});
+  /// A constant with the same number everywhere; `scalar`: with one element.
+  Var filled(const Shape& shape, double value, DType dtype, Here here = {});
+  Var scalar(double value, DType dtype, Here here = {}) { return filled({}, value, dtype, here); }
   /// A value with a gradient that stays readable until clear().
   Var variable(const Tensor& value, Here here = {});
   /// A parameter; its gradient is the parameter's own. Using one twice adds both contributions (tied weights).
@@ -138,11 +139,11 @@ class Tape {
 
   // --- between ops ---
 
-  /// Gives the memory of the values made since node `first` to those that follow, `result` apart, as far as no backward
-  /// needs them: those that nobody saved, and those that can be computed again. Whoever calls it reads no Var of them
-  /// any more; one that is read throws. Does nothing under TapeOptions::retain and on the readable paths (reference
-  /// kernels, composed ops), where everything stays to be looked at.
-  void release_unsaved(NodeId first, Var result);
+  /// Gives the memory of the values made since node `first` to those that follow, `kept` and `also_kept` apart, as far
+  /// as no backward needs them: those that nobody saved, and those that can be computed again. Whoever calls it reads
+  /// no Var of them any more; one that is read throws. Does nothing under TapeOptions::retain and on the readable paths
+  /// (reference kernels, composed ops), where everything stays to be looked at.
+  void release_unsaved(NodeId first, Var kept, std::span<const Var> also_kept = {});
 
   // --- inside Node::backward ---
 

@@ -16,6 +16,7 @@ struct ActivateNode final : Node {
 
   void forward(Tape& tape) override;
   void backward(Tape& tape) override;
+  double distance_to_kink(Tape& tape) const override;
 };
 
 template <class T>
@@ -56,6 +57,15 @@ void ActivateNode<T>::backward(Tape& tape) {
   kernels::activate_backward_reference(dy, x_values, tape.gradient(x).as<T>(), value.numel(), kind);
 }
 
+template <class T>
+double ActivateNode<T>::distance_to_kink(Tape& tape) const {
+  if (kind != Activation::relu) {
+    return Node::distance_to_kink(tape);
+  }
+  const T* x_values = tape.value(x).as<T>();
+  return nearest_of(value.numel(), [=](int64_t i) { return x_values[i]; });
+}
+
 /// 1 where x > 0, else 0: a constant, so nothing flows back through it.
 template <class T>
 Var is_positive(Var x) {
@@ -75,6 +85,8 @@ Var activate_composed(Var x, Activation kind) {
       // Not maximum(x, 0), which splits the gradient where both are equal: the slope at 0 is 0, as in PyTorch.
       return mul(x, x.dtype() == DType::float64 ? is_positive<double>(x) : is_positive<float>(x));
     case Activation::silu: return mul(x, sigmoid(x));
+    case Activation::sigmoid: return sigmoid(x);
+    case Activation::identity: return x;
     case Activation::gelu: {
       Var cdf = scale(add_scalar(erf(scale(x, 1 / std::numbers::sqrt2)), 1), 0.5);
       return mul(x, cdf);

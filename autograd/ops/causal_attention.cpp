@@ -83,7 +83,7 @@ Var causal_mask(Tape& tape, int64_t positions, DType dtype) {
 }
 
 // The G query heads of one key head are stacked, [G * T, head_dim], so that one product serves them all.
-Var causal_attention_composed(Var qkv, const QkvLayout& layout) {
+Var attention_composed(Var qkv, const QkvLayout& layout, bool causal) {
   Tape& tape = qkv.tape();
   const int64_t B = qkv.shape()[0];
   const int64_t T = qkv.shape()[1];
@@ -95,7 +95,8 @@ Var causal_attention_composed(Var qkv, const QkvLayout& layout) {
   Var k = transpose(parts.k, {0, 2, 1, 3});
   Var v = transpose(parts.v, {0, 2, 1, 3});
   Var scores = scale(matmul(q, k, true), 1 / std::sqrt(static_cast<double>(head_dim)));
-  Var masked = add(reshape(scores, {B, layout.n_heads, T, T}), causal_mask(tape, T, qkv.dtype()));
+  Var by_head = reshape(scores, {B, layout.n_heads, T, T});
+  Var masked = causal ? add(by_head, causal_mask(tape, T, qkv.dtype())) : by_head;
   Var probabilities = reshape(softmax(masked), {B, H_kv, G * T, T});
   Var out = reshape(matmul(probabilities, v), {B, layout.n_heads, T, head_dim});
   return reshape(transpose(out, {0, 2, 1, 3}), {B, T, layout.n_heads * head_dim});
@@ -107,10 +108,15 @@ Var causal_attention(Var qkv, QkvLayout layout, Here here) {
   Tape& tape = qkv.tape();
   check_qkv(qkv, layout, "causal_attention", here);
   if (tape.composed()) {
-    return causal_attention_composed(qkv, layout);
+    return attention_composed(qkv, layout, true);
   }
   return qkv.dtype() == DType::float64 ? causal_attention_fused<double>(qkv, layout, here)
                                        : causal_attention_fused<float>(qkv, layout, here);
+}
+
+Var bidirectional_attention(Var qkv, QkvLayout layout, Here here) {
+  check_qkv(qkv, layout, "bidirectional_attention", here);
+  return attention_composed(qkv, layout, false);
 }
 
 }  // namespace minillm

@@ -173,6 +173,7 @@ struct MaximumNode final : Node {
   NodeId b;
 
   void backward(Tape& tape) override;
+  double distance_to_kink(Tape& tape) const override;
 };
 
 /// NaN when either is: a comparison alone would hide one.
@@ -216,6 +217,17 @@ void MaximumNode<T>::backward(Tape& tape) {
                       [=](int64_t i, int64_t ia, int64_t ib) { return dy[i] * share_of(a_values[ia], b_values[ib]); });
   add_contribution<T>(tape, b, pair, value.shape,
                       [=](int64_t i, int64_t ia, int64_t ib) { return dy[i] * share_of(b_values[ib], a_values[ia]); });
+}
+
+template <class T>
+double MaximumNode<T>::distance_to_kink(Tape& tape) const {
+  const Broadcast pair = kernels::merge_axes(tape.shape(a), tape.shape(b));
+  const T* a_values = tape.value(a).as<T>();
+  const T* b_values = tape.value(b).as<T>();
+  const Tape::Scratch differences = tape.scratch(value.shape, dtype_of<T>());
+  T* difference = differences.tensor().as<T>();
+  for_each_pair(pair, [=](int64_t i, int64_t ia, int64_t ib) { difference[i] = a_values[ia] - b_values[ib]; });
+  return nearest_of(value.numel(), [=](int64_t i) { return difference[i]; });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct GatedActivationNode final : Node {
 
   void forward(Tape& tape) override;
   void backward(Tape& tape) override;
+  double distance_to_kink(Tape& tape) const override;
 };
 
 template <class T>
@@ -60,6 +61,16 @@ void GatedActivationNode<T>::backward(Tape& tape) {
   }
   T* d_gate_up = tape.gradient(gate_up).as<T>();
   kernels::gated_activation_backward_reference(dy, gate_up_values, d_gate_up, R, f, kind);
+}
+
+template <class T>
+double GatedActivationNode<T>::distance_to_kink(Tape& tape) const {
+  if (kind != Activation::relu) {
+    return Node::distance_to_kink(tape);
+  }
+  const int64_t f = value.shape[-1];
+  const T* gate_up_values = tape.value(gate_up).as<T>();
+  return nearest_of(value.numel(), [=](int64_t i) { return gate_up_values[i / f * 2 * f + i % f]; });
 }
 
 Var gated_activation_composed(Var gate_up, Activation kind) {

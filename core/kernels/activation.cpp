@@ -46,6 +46,12 @@ MINILLM_SIMD void gelu_tanh_values(const float* x, float* y, int64_t count) {
   }
 }
 
+MINILLM_SIMD void sigmoid_values(const float* x, float* y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = fast_sigmoid(x[i]);
+  }
+}
+
 MINILLM_SIMD void relu_slopes(const float* x, float* y, float* slope, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     y[i] = x[i] < 0.0F ? 0.0F : x[i];
@@ -67,6 +73,14 @@ MINILLM_SIMD void gelu_slopes(const float* x, float* y, float* slope, int64_t co
     const Normal normal = fast_normal(x[i]);
     y[i] = x[i] * normal.cdf;
     slope[i] = normal.cdf + x[i] * normal.density;
+  }
+}
+
+MINILLM_SIMD void sigmoid_slopes(const float* x, float* y, float* slope, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float s = fast_sigmoid(x[i]);
+    y[i] = s;
+    slope[i] = s * (1.0F - s);
   }
 }
 
@@ -109,6 +123,8 @@ void values_of(Activation kind, const float* x, float* y, int64_t count) {
     case Activation::silu: return silu_values(x, y, count);
     case Activation::gelu: return gelu_values(x, y, count);
     case Activation::gelu_tanh: return gelu_tanh_values(x, y, count);
+    case Activation::sigmoid: return sigmoid_values(x, y, count);
+    case Activation::identity: std::copy_n(x, count, y); return;
   }
 }
 
@@ -118,6 +134,11 @@ void slopes_of(Activation kind, const float* x, float* y, float* slope, int64_t 
     case Activation::silu: return silu_slopes(x, y, slope, count);
     case Activation::gelu: return gelu_slopes(x, y, slope, count);
     case Activation::gelu_tanh: return gelu_tanh_slopes(x, y, slope, count);
+    case Activation::sigmoid: return sigmoid_slopes(x, y, slope, count);
+    case Activation::identity:
+      std::copy_n(x, count, y);
+      std::fill_n(slope, count, 1.0F);
+      return;
   }
 }
 

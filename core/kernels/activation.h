@@ -15,7 +15,9 @@ namespace minillm {
 /// silu   x * sigmoid(x)
 /// gelu   x * (1 + erf(x / sqrt 2)) / 2                              (Hendrycks & Gimpel 2016)
 /// gelu_tanh  x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))      (its published approximation)
-enum class Activation : uint8_t { relu, silu, gelu, gelu_tanh };
+/// sigmoid   the gate of GLU (Dauphin et al. 2016)
+/// identity   x: the bilinear unit's
+enum class Activation : uint8_t { relu, silu, gelu, gelu_tanh, sigmoid, identity };
 
 namespace kernels {
 
@@ -26,6 +28,8 @@ inline const char* name_of(Activation kind) {
     case Activation::silu: return "silu";
     case Activation::gelu: return "gelu";
     case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::sigmoid: return "sigmoid";
+    case Activation::identity: return "identity";
   }
   return "activation";
 }
@@ -37,6 +41,8 @@ inline const char* gated_name_of(Activation kind) {
     case Activation::silu: return "swiglu";
     case Activation::gelu: return "geglu";
     case Activation::gelu_tanh: return "geglu_tanh";
+    case Activation::sigmoid: return "glu";
+    case Activation::identity: return "bilinear";
   }
   return "gated_activation";
 }

@@ -35,6 +35,8 @@ T value_of(T x, Activation kind) {
     case Activation::relu: return x < T{0} ? T{0} : x;  // a NaN stays
     case Activation::silu: return x * sigmoid(x);
     case Activation::gelu: return x * normal_cdf(x);
+    case Activation::sigmoid: return sigmoid(x);
+    case Activation::identity: return x;
     case Activation::gelu_tanh: break;
   }
   const T u = root<T> * (x + cubic<T> * x * x * x);
@@ -53,6 +55,11 @@ T slope_of(T x, Activation kind) {
       return s + x * s * (T{1} - s);
     }
     case Activation::gelu: return normal_cdf(x) + x * normal_density(x);
+    case Activation::sigmoid: {
+      const T s = sigmoid(x);
+      return s * (T{1} - s);
+    }
+    case Activation::identity: return T{1};
     case Activation::gelu_tanh: break;
   }
   const T u = root<T> * (x + cubic<T> * x * x * x);
