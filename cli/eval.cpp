@@ -20,11 +20,11 @@ int run(const Arguments& arguments) {
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
   const TokenFile data = open_data_for(run, arguments.text("data"));
   const int64_t T = run.config.data.seq_len;
-  const Loader windows(data.val, T, "sequential", 0, "val");
+  const Loader windows = validation_windows(data.val, run.config.data);
   const int64_t count = arguments.given("tokens") ? arguments.integer("tokens", T) / T : windows.windows();
   const Evaluation result =
       evaluate(*run.model, windows, count, run.config.train.micro_batch_size, tape_options(run.config.train));
-  const double bits = bits_per_byte(result.loss, data.val.size(), data.val_bytes.value_or(0));
+  const double bits = bits_per_byte(result.loss, run.config.data, data);
   if (arguments.given("json")) {
     JsonObject json;
     json.add("val_loss", result.loss);
@@ -37,8 +37,9 @@ int run(const Arguments& arguments) {
   }
   fmt::print("{} after {} steps on {}\n", run.checkpoint, thousands(run.step), data.path);
   fmt::print("val_loss       {:.6f} nats per token (perplexity {:.2f})\n", result.loss, std::exp(result.loss));
-  fmt::print("bits_per_byte  {}\n",
-             std::isnan(bits) ? "unknown: the data has no byte counts" : fmt::format("{:.6f}", bits));
+  fmt::print("bits_per_byte  {}\n", std::isnan(bits)
+                                        ? "unknown: the data has no byte counts, or hidden tokens were predicted"
+                                        : fmt::format("{:.6f}", bits));
   fmt::print("tokens         {} in {} windows of {}\n", thousands(result.tokens), thousands(result.windows), T);
   return 0;
 }

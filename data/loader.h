@@ -6,8 +6,13 @@
 // i = step * batch_size + b the number of a sample,
 //   sequential: window i mod W
 //   shuffled:   window perm(seed, i div W)[i mod W], a permutation of all windows for every epoch
+//
+// Under the masked objective (Devlin et al. 2018, BERT) the targets are the window's own tokens: each position is
+// hidden with probability 0.15, by draws of (seed, i), its input becomes id 0 (<unk>), and only hidden ones are
+// counted.
 
 #include "core/batch.h"
+#include "core/rng.h"
 #include "data/token_file.h"
 
 #include <cstdint>
@@ -20,10 +25,10 @@ int64_t window_count(const Tokens& tokens, int64_t seq_len);
 
 class Loader {
  public:
-  /// `order` is "shuffled" or "sequential". `tokens` must outlive the loader. Throws an input Error when the split is
-  /// shorter than a window ("needs 65 tokens, has 64"); `split` names it.
-  Loader(const Tokens& tokens, int64_t seq_len, std::string_view order, uint64_t seed,
-         std::string_view split = "train");
+  /// `order` is "shuffled" or "sequential", `objective` "next" or "masked". `tokens` must outlive the loader. Throws an
+  /// input Error when the split is shorter than a window ("needs 65 tokens, has 64"); `split` names it.
+  Loader(const Tokens& tokens, int64_t seq_len, std::string_view order, uint64_t seed, std::string_view split = "train",
+         std::string_view objective = "next");
 
   int64_t windows() const { return windows_; }
 
@@ -39,7 +44,9 @@ class Loader {
   int64_t seq_len_;
   int64_t windows_;
   bool shuffled_;
+  bool masked_;
   uint64_t key_;
+  RandomKey mask_key_;
 };
 
 }  // namespace minillm

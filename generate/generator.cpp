@@ -29,6 +29,12 @@ TokenRules rules_of(const Tokenizer& tokenizer) {
 }
 
 void check_prompt(const Transformer& model, std::span<const int32_t> prompt) {
+  if (!model.config().causal) {
+    fail_input({.where = "model.causal",
+                .what = "a model that was trained to see the tokens behind a position cannot write the next one",
+                .found = "false",
+                .expected = "a model with causal = true"});
+  }
   const size_t limit = static_cast<size_t>(model.config().max_seq_len);
   if (prompt.empty() || prompt.size() > limit) {
     fail_input({.where = "--prompt",

@@ -29,7 +29,7 @@ struct Generation {
   double decode_seconds = 0;    ///< the rest
 };
 
-/// Throws an input Error when the prompt is empty or longer than the context.
+/// Throws an input Error when the prompt is empty or longer than the context, or the model is not causal.
 void check_prompt(const Transformer& model, std::span<const int32_t> prompt);
 
 /// Continues `prompt` (ids, `<s>` first) until an end token, `max_tokens` new ones or the model's last position; the

@@ -1,26 +1,50 @@
 #include "nn/attention.h"
 
-#include "nn/init.h"
-#include "nn/linear.h"
+#include "nn/head_gate.h"
 #include "nn/norm.h"
 #include "nn/part_table.h"
 
 namespace minillm {
 
+namespace {
+
+/// Whether the gate's logits are the second half of each head's slice of q_proj, and not another projection's.
+bool gate_is_in_q_proj(const ModelConfig& config) {
+  return config.attention_gate == "elementwise" && config.attention_gate_position == "attended";
+}
+
+}  // namespace
+
 QkvLayout layout_of(const ModelConfig& config) {
-  return {config.n_heads, config.n_kv_heads, config.head_dim, config.attention_gate == "elementwise"};
+  return {config.n_heads, config.n_kv_heads, config.head_dim, gate_is_in_q_proj(config)};
 }
 
 namespace {
 
+/// qkv with change(columns [begin, end)) in their place.
+template <class Change>
+Var replace_columns(Var qkv, int64_t begin, int64_t end, Change change) {
+  const int64_t width = qkv.shape()[-1];
+  std::vector<Var> parts;
+  if (begin > 0) {
+    parts.push_back(slice(qkv, -1, 0, begin));
+  }
+  parts.push_back(change(slice(qkv, -1, begin, end)));
+  if (end < width) {
+    parts.push_back(slice(qkv, -1, end, width));
+  }
+  return concat(parts, -1);
+}
+
 /// Multi-head attention (Vaswani et al. 2017) with grouped keys and values (Ainslie et al. 2023), rotary positions,
-/// optional RMSNorm of queries and keys, and an optional elementwise output gate whose logits are the second half of
-/// each head's slice of q_proj (Qiu et al. 2025).
+/// optional RMSNorm of queries and keys, and an optional gate: on what the heads attended to, or for comparison on
+/// queries, keys, values or the sublayer's output.
 class FullAttention final : public Sublayer {
  public:
   FullAttention(const ModelConfig& config, const Scope& scope, const RopeTable& rope)
       : Sublayer(scope),
         layout_(layout_of(config)),
+        causal_(config.causal),
         eps_(config.norm_eps),
         gain_offset_(get_part(norm_kinds(), "model.norm", config.norm).gain_offset),
         rope_(rope),
@@ -31,10 +55,17 @@ class FullAttention final : public Sublayer {
              config.d_model, matrix_init(), config.bias),
         out_(scope / "o_proj", layout_.n_heads * layout_.head_dim, config.d_model, residual_out_init(config),
              config.bias) {
-    if (config.qk_norm) {
-      const Init gain = Init::constant(1 - gain_offset_);
-      q_gain_ = &(scope / "q_norm").declare("weight", {layout_.head_dim}, gain);
-      k_gain_ = &(scope / "k_norm").declare("weight", {layout_.head_dim}, gain);
+    const Init gain = Init::constant(1 - gain_offset_);
+    const bool whole = config.qk_norm_over == "width";
+    if (config.qk_norm || config.qkv_norm) {
+      q_gain_ = &(scope / "q_norm").declare("weight", {whole ? q_width() : layout_.head_dim}, gain);
+      k_gain_ = &(scope / "k_norm").declare("weight", {whole ? kv_width() : layout_.head_dim}, gain);
+    }
+    if (config.qkv_norm) {
+      v_gain_ = &(scope / "v_norm").declare("weight", {whole ? kv_width() : layout_.head_dim}, gain);
+    }
+    if (config.attention_gate != "none" && !layout_.gated) {
+      declare_gate(config, scope);
     }
   }
 
@@ -42,19 +73,80 @@ class FullAttention final : public Sublayer {
     Tape& tape = x.tape();
     const auto scope = tape.enter(path());
     Var qkv = qkv_.forward(x);  // [B, T, layout.width()]
-    if (q_gain_ != nullptr) {
-      qkv = qk_norm(qkv, tape.parameter(*q_gain_), tape.parameter(*k_gain_), layout_, eps_, gain_offset_);
+    if (qkv_gate_ != nullptr) {
+      qkv = replace_columns(qkv, gate_begin_, gate_end_, [&](Var part) { return qkv_gate_->forward(part, x); });
     }
+    qkv = normalised(qkv);
     qkv = rope_.rotate(qkv, layout_);
-    Var attended = causal_attention(qkv, layout_);  // [B, T, n_heads * head_dim]
+    // [B, T, n_heads * head_dim]
+    Var attended = causal_ ? causal_attention(qkv, layout_) : bidirectional_attention(qkv, layout_);
     if (layout_.gated) {
       attended = attention_gate(attended, qkv, layout_);
     }
-    return out_.forward(attended);  // [B, T, d]
+    if (attended_gate_ != nullptr) {
+      attended = attended_gate_->forward(attended, x);
+    }
+    Var out = out_.forward(attended);  // [B, T, d]
+    return out_gate_ != nullptr ? out_gate_->forward(out, x) : out;
   }
 
  private:
+  int64_t q_width() const { return layout_.n_heads * layout_.head_dim; }
+  int64_t kv_width() const { return layout_.n_kv_heads * layout_.head_dim; }
+
+  /// Queries, keys and values as far as they have gains, each head by itself or the whole width at once.
+  Var normalised(Var qkv) const {
+    Tape& tape = qkv.tape();
+    if (q_gain_ != nullptr && q_gain_->shape[0] == layout_.head_dim) {
+      qkv = qk_norm(qkv, tape.parameter(*q_gain_), tape.parameter(*k_gain_), layout_, eps_, gain_offset_);
+    } else if (q_gain_ != nullptr) {
+      qkv = layout_.gated ? with_rms_queries(qkv) : with_rms_columns(qkv, 0, q_width(), q_width(), *q_gain_);
+      qkv = with_rms_columns(qkv, layout_.k_offset(), layout_.v_offset(), kv_width(), *k_gain_);
+    }
+    return v_gain_ == nullptr ? qkv
+                              : with_rms_columns(qkv, layout_.v_offset(), layout_.width(), v_gain_->shape[0], *v_gain_);
+  }
+
+  /// Columns [begin, end) of each row, RMSNorm applied to every `width` of them.
+  Var with_rms_columns(Var qkv, int64_t begin, int64_t end, int64_t width, Parameter& gain) const {
+    return replace_columns(qkv, begin, end, [&](Var columns) {
+      const Shape shape = columns.shape();
+      Var parts = reshape(columns, {shape[0], shape[1], (end - begin) / width, width});
+      return reshape(rmsnorm(parts, qkv.tape().parameter(gain), eps_, gain_offset_), shape);
+    });
+  }
+
+  /// The same for queries over the whole width where each is followed by its gate.
+  Var with_rms_queries(Var qkv) const {
+    return replace_columns(qkv, 0, layout_.k_offset(), [&](Var columns) {
+      const int64_t B = columns.shape()[0];
+      const int64_t T = columns.shape()[1];
+      const int64_t width = layout_.head_dim;
+      Var heads = reshape(columns, {B, T, layout_.n_heads, 2 * width});
+      Var queries = reshape(slice(heads, -1, 0, width), {B, T, q_width()});
+      Var normed = rmsnorm(queries, qkv.tape().parameter(*q_gain_), eps_, gain_offset_);
+      const Var parts[] = {reshape(normed, {B, T, layout_.n_heads, width}), slice(heads, -1, width, 2 * width)};
+      return reshape(concat(parts, -1), columns.shape());
+    });
+  }
+
+  void declare_gate(const ModelConfig& config, const Scope& scope) {
+    const std::string& position = config.attention_gate_position;
+    if (position == "attended") {
+      attended_gate_ = std::make_unique<HeadGate>(config, scope, layout_.n_heads, layout_.head_dim);
+    } else if (position == "output") {
+      out_gate_ = std::make_unique<HeadGate>(config, scope, 1, config.d_model);
+    } else {
+      const bool is_q = position == "q";
+      qkv_gate_ =
+          std::make_unique<HeadGate>(config, scope, is_q ? layout_.n_heads : layout_.n_kv_heads, layout_.head_dim);
+      gate_begin_ = is_q ? 0 : position == "k" ? layout_.k_offset() : layout_.v_offset();
+      gate_end_ = is_q ? layout_.k_offset() : position == "k" ? layout_.v_offset() : layout_.width();
+    }
+  }
+
   QkvLayout layout_;
+  bool causal_;
   double eps_;
   double gain_offset_;
   const RopeTable& rope_;
@@ -62,14 +154,51 @@ class FullAttention final : public Sublayer {
   Linear out_;
   Parameter* q_gain_ = nullptr;  // null: queries and keys are used as projected
   Parameter* k_gain_ = nullptr;
+  Parameter* v_gain_ = nullptr;
+  std::unique_ptr<HeadGate> qkv_gate_;  // null: none, likewise the others
+  std::unique_ptr<HeadGate> attended_gate_;
+  std::unique_ptr<HeadGate> out_gate_;
+  int64_t gate_begin_ = 0;  // columns of qkv that qkv_gate_ is for
+  int64_t gate_end_ = 0;
 };
 
-std::unique_ptr<Sublayer> make_full(const ModelConfig& config, const Scope& scope, const RopeTable& rope) {
-  return std::make_unique<FullAttention>(config, scope, rope);
+std::unique_ptr<Sublayer> make_full(const ModelConfig& config, const Scope& block, const RopeTable& rope, int64_t) {
+  return std::make_unique<FullAttention>(config, block / "self_attn", rope);
+}
+
+MixerCost full_cost(const ModelConfig& config, int64_t) {
+  return {.score_width = config.n_heads * config.head_dim, .cached_values = 2 * config.n_kv_heads * config.head_dim};
+}
+
+}  // namespace
+
+// In files of their own: nn/mla.cpp, nn/gated_deltanet.cpp.
+std::unique_ptr<Sublayer> make_mla(const ModelConfig& config, const Scope& block, const RopeTable& rope, int64_t layer);
+MixerCost mla_cost(const ModelConfig& config, int64_t layer);
+std::unique_ptr<Sublayer> make_gdn(const ModelConfig& config, const Scope& block, const RopeTable& rope, int64_t layer);
+MixerCost gdn_cost(const ModelConfig& config, int64_t layer);
+
+namespace {
+
+/// Every full_attention_every-th layer is full, the others are linear.
+bool is_full(const ModelConfig& config, int64_t layer) {
+  return (layer + 1) % config.full_attention_every == 0;
+}
+
+std::unique_ptr<Sublayer> make_hybrid(const ModelConfig& config, const Scope& block, const RopeTable& rope,
+                                      int64_t layer) {
+  return (is_full(config, layer) ? make_full : make_gdn)(config, block, rope, layer);
+}
+
+MixerCost hybrid_cost(const ModelConfig& config, int64_t layer) {
+  return (is_full(config, layer) ? full_cost : gdn_cost)(config, layer);
 }
 
 constexpr MixerKind table[] = {
-    {"full", make_full},
+    {"full", make_full, full_cost},
+    {"gdn", make_gdn, gdn_cost},
+    {"hybrid", make_hybrid, hybrid_cost},
+    {"mla", make_mla, mla_cost},
 };
 
 }  // namespace
@@ -78,8 +207,13 @@ std::span<const MixerKind> mixer_kinds() {
   return table;
 }
 
-std::unique_ptr<Sublayer> make_mixer(const ModelConfig& config, const Scope& scope, const RopeTable& rope) {
-  return get_part(mixer_kinds(), "model.attention", config.attention).make(config, scope, rope);
+std::unique_ptr<Sublayer> make_mixer(const ModelConfig& config, const Scope& block, const RopeTable& rope,
+                                     int64_t layer) {
+  return get_part(mixer_kinds(), "model.attention", config.attention).make(config, block, rope, layer);
+}
+
+MixerCost mixer_cost(const ModelConfig& config, int64_t layer) {
+  return get_part(mixer_kinds(), "model.attention", config.attention).cost(config, layer);
 }
 
 }  // namespace minillm

@@ -15,15 +15,30 @@ namespace minillm {
 /// How the model's q_proj, k_proj and v_proj write a token's row.
 QkvLayout layout_of(const ModelConfig& config);
 
-/// A row of the table of mixers (config key model.attention).
+/// What a layer's mixer costs beside the products with its weights, for ledgers.
+struct MixerCost {
+  int64_t score_width = 0;    ///< n_heads * head_dim where every query meets every key it sees, else 0
+  int64_t cached_values = 0;  ///< numbers that a decoder keeps of each past token
+  int64_t state_values = 0;   ///< elements of the states that stand for the whole past, however long it is
+  int64_t recent_values = 0;  ///< numbers kept of the last tokens alone
+};
+
+/// A row of the table of mixers (config key model.attention). The layer matters where layers differ.
 struct MixerKind {
   std::string_view name;
-  std::unique_ptr<Sublayer> (*make)(const ModelConfig& config, const Scope& scope, const RopeTable& rope);
+  std::unique_ptr<Sublayer> (*make)(const ModelConfig& config, const Scope& block, const RopeTable& rope,
+                                    int64_t layer);
+  MixerCost (*cost)(const ModelConfig& config, int64_t layer);
 };
 
 std::span<const MixerKind> mixer_kinds();
 
-/// The mixer that `config.attention` names, declared under `scope` ("...self_attn"). `rope` outlives it.
-std::unique_ptr<Sublayer> make_mixer(const ModelConfig& config, const Scope& scope, const RopeTable& rope);
+/// The mixer that `config.attention` names for a layer, declared in its block's scope under "self_attn" or
+/// "linear_attn". `rope` outlives it.
+std::unique_ptr<Sublayer> make_mixer(const ModelConfig& config, const Scope& block, const RopeTable& rope,
+                                     int64_t layer);
+
+/// What the mixer of a layer costs.
+MixerCost mixer_cost(const ModelConfig& config, int64_t layer);
 
 }  // namespace minillm

@@ -13,25 +13,23 @@ namespace minillm {
 
 class Block final : public Module {
  public:
-  Block(const ModelConfig& config, const Scope& scope, const RopeTable& rope)
+  Block(const ModelConfig& config, const Scope& scope, const RopeTable& rope, int64_t layer)
       : Module(scope),
-        input_layernorm_(make_norm(config, scope / "input_layernorm", config.d_model)),
-        self_attn_(make_mixer(config, scope / "self_attn", rope)),
-        attention_residual_(make_residual(config, scope)),
+        input_layernorm_(make_sublayer_norm(config, scope / "input_layernorm")),
+        self_attn_(make_mixer(config, scope, rope, layer)),
+        attention_residual_(make_residual(config, scope / "attention_residual")),
         mlp_(make_ffn(config, scope / "mlp")) {
     if (mlp_ != nullptr) {
-      post_attention_layernorm_ = make_norm(config, scope / "post_attention_layernorm", config.d_model);
-      mlp_residual_ = make_residual(config, scope);
+      post_attention_layernorm_ = make_sublayer_norm(config, scope / "post_attention_layernorm");
+      mlp_residual_ = make_residual(config, scope / "mlp_residual");
     }
   }
 
-  /// x [B, T, d] -> [B, T, d]
-  Var forward(Var x) const {
-    x = attention_residual_->forward(x, *input_layernorm_, *self_attn_);
+  void forward(Stream& stream) const {
+    attention_residual_->forward(stream, *input_layernorm_, *self_attn_);
     if (mlp_ != nullptr) {
-      x = mlp_residual_->forward(x, *post_attention_layernorm_, *mlp_);
+      mlp_residual_->forward(stream, *post_attention_layernorm_, *mlp_);
     }
-    return x;
   }
 
  private:

@@ -8,27 +8,37 @@ namespace minillm {
 
 namespace {
 
-/// (act(x W_gate) * (x W_up)) W_down (Shazeer 2020, "GLU Variants Improve Transformer").
+Var gated(Var gate_up, Activation activation) {
+  return gated_activation(gate_up, activation);
+}
+
+Var gated(Var gate_up, const BoundedGlu& unit) {
+  return bounded_glu(gate_up, unit);
+}
+
+/// (act(x W_gate) * (x W_up)) W_down (Shazeer 2020, "GLU Variants Improve Transformer"). `Unit` says what is done with
+/// gate and up: an Activation, or a BoundedGlu.
+template <class Unit>
 class GatedFfn final : public Sublayer {
  public:
-  GatedFfn(const FfnKind& kind, const ModelConfig& config, const Scope& scope)
+  GatedFfn(const Unit& unit, const ModelConfig& config, const Scope& scope)
       : Sublayer(scope),
         gate_up_(scope, "gate_up_proj", {{"gate_proj", config.d_ff}, {"up_proj", config.d_ff}}, config.d_model,
                  matrix_init(), config.bias),
         down_(scope / "down_proj", config.d_ff, config.d_model, residual_out_init(config), config.bias),
-        activation_(kind.activation) {}
+        unit_(unit) {}
 
   Var forward(Var x) const override {
     const auto scope = x.tape().enter(path());
-    Var gate_up = gate_up_.forward(x);                    // [B, T, 2 d_ff]
-    Var hidden = gated_activation(gate_up, activation_);  // [B, T, d_ff]
-    return down_.forward(hidden);                         // [B, T, d]
+    Var gate_up = gate_up_.forward(x);   // [B, T, 2 d_ff]
+    Var hidden = gated(gate_up, unit_);  // [B, T, d_ff]
+    return down_.forward(hidden);        // [B, T, d]
   }
 
  private:
   Linear gate_up_;
   Linear down_;
-  Activation activation_;
+  Unit unit_;
 };
 
 /// act(x W_up) W_down (Vaswani et al. 2017, eq. 2).
@@ -52,22 +62,67 @@ class PlainFfn final : public Sublayer {
   Activation activation_;
 };
 
-template <class Ffn>
-std::unique_ptr<Sublayer> make(const FfnKind& kind, const ModelConfig& config, const Scope& scope) {
-  return std::make_unique<Ffn>(kind, config, scope);
+std::unique_ptr<Sublayer> make_gated(const FfnKind& kind, const ModelConfig& config, const Scope& scope) {
+  return std::make_unique<GatedFfn<Activation>>(kind.activation, config, scope);
 }
 
+std::unique_ptr<Sublayer> make_plain(const FfnKind& kind, const ModelConfig& config, const Scope& scope) {
+  return std::make_unique<PlainFfn>(kind, config, scope);
+}
+
+std::unique_ptr<Sublayer> make_swiglu_clamp(const FfnKind&, const ModelConfig& config, const Scope& scope) {
+  const BoundedGlu unit = {.kind = BoundedGlu::Kind::clamp, .limit = config.ffn_limit};
+  return std::make_unique<GatedFfn<BoundedGlu>>(unit, config, scope);
+}
+
+std::unique_ptr<Sublayer> make_swiglu_oai(const FfnKind&, const ModelConfig& config, const Scope& scope) {
+  const BoundedGlu unit = {.kind = BoundedGlu::Kind::oai, .limit = config.ffn_limit, .alpha = config.ffn_alpha};
+  return std::make_unique<GatedFfn<BoundedGlu>>(unit, config, scope);
+}
+
+std::unique_ptr<Sublayer> make_situ_glu(const FfnKind&, const ModelConfig& config, const Scope& scope) {
+  const BoundedGlu unit = {
+      .kind = BoundedGlu::Kind::situ, .gate_bound = config.ffn_gate_bound, .up_bound = config.ffn_up_bound};
+  return std::make_unique<GatedFfn<BoundedGlu>>(unit, config, scope);
+}
+
+}  // namespace
+
+// In a file of its own: nn/moe.cpp.
+std::unique_ptr<Sublayer> make_moe(const FfnKind& kind, const ModelConfig& config, const Scope& scope);
+int64_t moe_active_width(const ModelConfig& config);
+
+namespace {
+
 constexpr FfnKind table[] = {
-    {"swiglu", make<GatedFfn>, Activation::silu, 3},         {"geglu", make<GatedFfn>, Activation::gelu, 3},
-    {"reglu", make<GatedFfn>, Activation::relu, 3},          {"gelu", make<PlainFfn>, Activation::gelu, 2},
-    {"gelu_tanh", make<PlainFfn>, Activation::gelu_tanh, 2}, {"relu", make<PlainFfn>, Activation::relu, 2},
-    {"silu", make<PlainFfn>, Activation::silu, 2},           {"none", nullptr, Activation::relu, 0},
+    {.name = "swiglu", .make = make_gated, .matrices = 3, .activation = Activation::silu},
+    {.name = "geglu", .make = make_gated, .matrices = 3, .activation = Activation::gelu},
+    {.name = "reglu", .make = make_gated, .matrices = 3, .activation = Activation::relu},
+    {.name = "glu", .make = make_gated, .matrices = 3, .activation = Activation::sigmoid},
+    {.name = "bilinear", .make = make_gated, .matrices = 3, .activation = Activation::identity},
+    {.name = "gelu", .make = make_plain, .matrices = 2, .activation = Activation::gelu},
+    {.name = "gelu_tanh", .make = make_plain, .matrices = 2, .activation = Activation::gelu_tanh},
+    {.name = "relu", .make = make_plain, .matrices = 2, .activation = Activation::relu},
+    {.name = "silu", .make = make_plain, .matrices = 2, .activation = Activation::silu},
+    {.name = "swiglu_clamp", .make = make_swiglu_clamp, .matrices = 3, .default_limit = 10},
+    {.name = "swiglu_oai", .make = make_swiglu_oai, .matrices = 3, .default_limit = 7},
+    {.name = "situ_glu", .make = make_situ_glu, .matrices = 3},
+    {.name = "moe", .make = make_moe, .matrices = 3, .active_width = moe_active_width},
+    {.name = "none", .make = nullptr, .matrices = 0},
 };
 
 }  // namespace
 
 std::span<const FfnKind> ffn_kinds() {
   return table;
+}
+
+int64_t active_ffn_width(const ModelConfig& config) {
+  const FfnKind& kind = get_part(ffn_kinds(), "model.ffn", config.ffn);
+  if (kind.make == nullptr) {
+    return 0;
+  }
+  return kind.active_width != nullptr ? kind.active_width(config) : config.d_ff;
 }
 
 std::unique_ptr<Sublayer> make_ffn(const ModelConfig& config, const Scope& scope) {

@@ -14,11 +14,18 @@ namespace minillm {
 struct FfnKind {
   std::string_view name;
   std::unique_ptr<Sublayer> (*make)(const FfnKind& kind, const ModelConfig& config, const Scope& scope);
-  Activation activation;
-  int matrices;  ///< of d_model x d_ff: 3 gated, 2 plain, 0 none
+  int matrices;                                  ///< of d_model x d_ff: 3 gated, 2 plain, 0 none
+  Activation activation = Activation::identity;  ///< of the units that have one
+  /// Width that works on one token; null: d_ff.
+  int64_t (*active_width)(const ModelConfig& config) = nullptr;
+  double default_limit = 0;  ///< of model.ffn_limit, where it is used
 };
 
 std::span<const FfnKind> ffn_kinds();
+
+/// Width of the network that works on one token: d_ff, of a mixture that of the chosen experts and the shared one; 0
+/// for "none".
+int64_t active_ffn_width(const ModelConfig& config);
 
 /// The network that `config.ffn` names, declared under `scope` ("...mlp"); null for "none".
 std::unique_ptr<Sublayer> make_ffn(const ModelConfig& config, const Scope& scope);

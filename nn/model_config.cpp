@@ -44,13 +44,48 @@ void expect_size(Problems& problems, int64_t least, std::string_view key, int64_
           .expected = fmt::format("at most {}", most)});
 }
 
+/// Where values are floats, less is flushed to 0, and more is infinite.
+void expect_positive_float(Problems& problems, std::string_view key, double value, std::string_view example) {
+  constexpr double smallest = static_cast<double>(std::numeric_limits<float>::min());
+  constexpr double largest = static_cast<double>(std::numeric_limits<float>::max());
+  expect(problems, value >= smallest && value <= largest,
+         {.where = std::string(key),
+          .what = "is not a positive number that a float holds",
+          .found = fmt::format("{}", value),
+          .expected = fmt::format("{:.3g} to {:.3g}, {} for example", smallest, largest, example)});
+}
+
 /// Words that stand for no part with a factory of its own.
 struct Word {
   std::string_view name;
 };
 constexpr Word positions[] = {{"rope"}, {"learned"}, {"sinusoidal"}, {"none"}};
-constexpr Word gates[] = {{"none"}, {"elementwise"}};
+constexpr Word gates[] = {{"none"}, {"elementwise"}, {"headwise"}};
+constexpr Word gate_positions[] = {{"attended"}, {"q"}, {"k"}, {"v"}, {"output"}};
+constexpr Word norm_spans[] = {{"head"}, {"width"}};
+constexpr Word gdn_gates[] = {{"silu"}, {"sigmoid"}};
+constexpr Word gdn_forms[] = {{"chunked"}, {"recurrent"}};
 constexpr Word out_inits[] = {{"scaled"}, {"plain"}};
+
+bool has_gdn(const ModelConfig& config) {
+  return config.attention == "gdn" || config.attention == "hybrid";
+}
+
+/// Words that do not go together.
+void check_pairs(Problems& problems, const ModelConfig& config) {
+  const ResidualKind* residual = find_part(residual_kinds(), config.residual);
+  expect(problems, residual == nullptr || residual->has_post || config.norm_position != "post",
+         {.where = "model.norm_position",
+          .what = fmt::format("residual = \"{}\" has no sum behind which a norm could stand", config.residual),
+          .found = "\"post\"",
+          .expected = "\"pre\" or \"sublayer_output\""});
+  expect(
+      problems, config.causal || !has_gdn(config),
+      {.where = "model.causal",
+       .what = fmt::format("linear layers read from left to right, and attention = \"{}\" has some", config.attention),
+       .found = "false",
+       .expected = "true"});
+}
 
 void check_words(Problems& problems, const ModelConfig& config) {
   expect_word(problems, norm_kinds(), "model.norm", config.norm);
@@ -60,6 +95,11 @@ void check_words(Problems& problems, const ModelConfig& config) {
   expect_word(problems, std::span<const Word>(positions), "model.position", config.position);
   expect_word(problems, norm_position_kinds(), "model.norm_position", config.norm_position);
   expect_word(problems, std::span<const Word>(gates), "model.attention_gate", config.attention_gate);
+  expect_word(problems, std::span<const Word>(gate_positions), "model.attention_gate_position",
+              config.attention_gate_position);
+  expect_word(problems, std::span<const Word>(norm_spans), "model.qk_norm_over", config.qk_norm_over);
+  expect_word(problems, std::span<const Word>(gdn_gates), "model.gdn_gate", config.gdn_gate);
+  expect_word(problems, std::span<const Word>(gdn_forms), "model.gdn_form", config.gdn_form);
   expect_word(problems, std::span<const Word>(out_inits), "model.residual_out_init", config.residual_out_init);
 }
 
@@ -74,6 +114,13 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
   expect_size(problems, 1, "model.n_layers", config.n_layers, "", most_layers);
   expect_size(problems, 1, "model.n_heads", config.n_heads);
   expect_size(problems, 1, "model.max_seq_len", config.max_seq_len);
+  expect_size(problems, 1, "model.full_attention_every", config.full_attention_every);
+  expect_size(problems, 1, "model.moe_experts", config.moe_experts, "", most_experts);
+  expect_size(problems, 1, "model.moe_top_k", config.moe_top_k, "", std::max<int64_t>(1, config.moe_experts));
+  expect_size(problems, 0, "model.moe_shared_d_ff", config.moe_shared_d_ff);
+  expect_size(problems, 0, "model.mla_q_rank", config.mla_q_rank);
+  expect_size(problems, 1, "model.residual_streams", config.residual_streams, "", most_streams);
+  expect_size(problems, 0, "model.residual_block", config.residual_block);
   expect_size(problems, 1, "model.d_ff", config.ffn == "none" ? 1 : config.d_ff);
   // Written so that NaN, which fails every comparison, is refused.
   expect(problems, config.dropout >= 0 && config.dropout < 1,
@@ -81,14 +128,10 @@ void check_numbers(Problems& problems, const ModelConfig& config) {
           .what = "is not a probability below 1",
           .found = fmt::format("{}", config.dropout),
           .expected = "0 <= dropout < 1"});
-  // Where values are floats, less is flushed to 0, and more is infinite.
-  constexpr double smallest = static_cast<double>(std::numeric_limits<float>::min());
-  constexpr double largest = static_cast<double>(std::numeric_limits<float>::max());
-  expect(problems, config.norm_eps >= smallest && config.norm_eps <= largest,
-         {.where = "model.norm_eps",
-          .what = "is not a positive number that a float holds",
-          .found = fmt::format("{}", config.norm_eps),
-          .expected = fmt::format("{:.3g} to {:.3g}, 1e-6 for example", smallest, largest)});
+  expect_positive_float(problems, "model.norm_eps", config.norm_eps, "1e-6");
+  expect_positive_float(problems, "model.ffn_alpha", config.ffn_alpha, "1.702");
+  expect_positive_float(problems, "model.ffn_gate_bound", config.ffn_gate_bound, "4");
+  expect_positive_float(problems, "model.ffn_up_bound", config.ffn_up_bound, "25");
   expect(problems, config.rope_theta > 0 && std::isfinite(config.rope_theta),
          {.where = "model.rope_theta",
           .what = "is not a positive number",
@@ -155,6 +198,32 @@ void check_heads(Problems& problems, const ModelConfig& config) {
           .hint = "or model.position = \"none\""});
 }
 
+/// Sizes that are absent where no part asks for them.
+void check_parts(Problems& problems, const ModelConfig& config) {
+  const FfnKind* ffn = find_part(ffn_kinds(), config.ffn);
+  if (ffn != nullptr && ffn->default_limit > 0) {
+    expect_positive_float(problems, "model.ffn_limit", config.ffn_limit, "10");
+  }
+  if (config.residual == "gated") {
+    expect_size(problems, 1, "model.residual_rank", config.residual_rank);
+  }
+  if (config.attention == "mla") {
+    expect_size(problems, 1, "model.mla_kv_rank", config.mla_kv_rank);
+  }
+  if (!has_gdn(config)) {
+    return;
+  }
+  expect_size(problems, 1, "model.gdn_key_heads", config.gdn_key_heads);
+  expect_size(problems, 1, "model.gdn_key_dim", config.gdn_key_dim);
+  expect_size(problems, 1, "model.gdn_value_dim", config.gdn_value_dim);
+  const bool divides = config.gdn_key_heads >= 1 && config.gdn_value_heads % config.gdn_key_heads == 0;
+  expect(problems, config.gdn_key_heads < 1 || (config.gdn_value_heads >= 1 && divides),
+         {.where = "model.gdn_value_heads",
+          .what = fmt::format("is not a multiple of gdn_key_heads {}", config.gdn_key_heads),
+          .found = std::to_string(config.gdn_value_heads),
+          .expected = fmt::format("{} for example", 2 * config.gdn_key_heads)});
+}
+
 void check_against_data(Problems& problems, const ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
   expect(problems, config.vocab_size < 2 || config.vocab_size >= data_vocab_size,
          {.where = "model.vocab_size",
@@ -167,11 +236,6 @@ void check_against_data(Problems& problems, const ModelConfig& config, int64_t d
           .what = "is smaller than data.seq_len",
           .found = std::to_string(config.max_seq_len),
           .expected = fmt::format("at least {}", seq_len)});
-  expect(problems, config.causal,
-         {.where = "model.causal",
-          .what = "a model that sees the next token cannot learn to predict it",
-          .found = "false",
-          .expected = "true with data.objective = \"next\""});
 }
 
 /// Sizes are 31-bit numbers each, but their products are counted in 64 bits: parameters, and values of a context.
@@ -189,6 +253,27 @@ void check_countable(Problems& problems, const ModelConfig& config) {
           .what = "the model is too large to be counted",
           .found = fmt::format("about {:.1e} parameters, {:.1e} values a context", parameters, context),
           .expected = fmt::format("at most {:.0e} of each", most_parameters)});
+}
+
+/// What only some parts have stays absent where no part asks for it.
+void fill_in_parts(ModelConfig& config) {
+  const auto set_if_absent = [](auto& value, auto derived) { value = value == 0 ? derived : value; };
+  const FfnKind* ffn = find_part(ffn_kinds(), config.ffn);
+  if (ffn != nullptr) {
+    set_if_absent(config.ffn_limit, ffn->default_limit);
+  }
+  if (config.residual == "gated") {
+    set_if_absent(config.residual_rank, std::max<int64_t>(1, config.d_model / 8));
+  }
+  if (config.attention == "mla") {
+    set_if_absent(config.mla_kv_rank, std::max<int64_t>(1, config.d_model / 4));
+  }
+  if (has_gdn(config)) {
+    set_if_absent(config.gdn_key_heads, config.n_heads % 2 == 0 ? config.n_heads / 2 : config.n_heads);
+    set_if_absent(config.gdn_value_heads, config.n_heads);
+    set_if_absent(config.gdn_key_dim, config.head_dim);
+    set_if_absent(config.gdn_value_dim, config.head_dim);
+  }
 }
 
 void fill_in(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
@@ -212,6 +297,7 @@ void fill_in(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
   if (config.head_dim == 0 && divides) {
     config.head_dim = config.d_model / config.n_heads;
   }
+  fill_in_parts(config);
 }
 
 }  // namespace
@@ -224,8 +310,10 @@ std::vector<Problem> derive_and_check(ModelConfig& config, int64_t data_vocab_si
   fill_in(config, data_vocab_size, seq_len);
   Problems problems;
   check_words(problems, config);
+  check_pairs(problems, config);
   check_numbers(problems, config);
   check_heads(problems, config);
+  check_parts(problems, config);
   check_countable(problems, config);
   check_against_data(problems, config, data_vocab_size, seq_len);
   return problems;

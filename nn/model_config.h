@@ -10,6 +10,8 @@
 namespace minillm {
 
 inline constexpr int64_t most_layers = 10000;    ///< each is built as objects, also by `minillm check`
+inline constexpr int64_t most_experts = 4096;    ///< of a feed-forward network
+inline constexpr int64_t most_streams = 64;      ///< of a residual connection: its mixing matrix is their square
 inline constexpr int64_t most_size = INT32_MAX;  ///< of any other extent: their products stay within 64 bits
 
 /// Words are the names in the tables of parts (nn/norm.h, nn/ffn.h, ...). A 0 marked "derived" is filled in by
@@ -37,14 +39,40 @@ struct ModelConfig {
   std::string norm_position = "pre";  ///< where it stands in a block: pre, post, sublayer_output
   int final_norm = -1;                ///< a norm before the output matrix; derived (-1): true except for post
 
-  std::string ffn = "swiglu";                ///< a row of the table in nn/ffn.cpp
-  std::string residual = "plain";            ///< a row of the table in nn/residual.cpp; none: F(x) instead of x + F(x)
+  std::string ffn = "swiglu";  ///< a row of the table in nn/ffn.cpp
+  double ffn_limit = 0;        ///< swiglu_clamp, swiglu_oai: bound on gate and up; derived: 10 and 7
+  double ffn_alpha = 1.702;    ///< swiglu_oai: slope of the gate's sigmoid
+  double ffn_gate_bound = 4;   ///< situ_glu: bound on the gate
+  double ffn_up_bound = 25;    ///< situ_glu: bound on up
+
+  int64_t moe_experts = 8;      ///< moe: experts of width d_ff
+  int64_t moe_top_k = 2;        ///< moe: experts that work on a token
+  int64_t moe_shared_d_ff = 0;  ///< moe: width of the expert that works on every token; 0: none
+
+  std::string residual = "plain";  ///< a row of the table in nn/residual.cpp; none: F(x) instead of x + F(x)
+  int64_t residual_streams = 4;    ///< mhc, gated: vectors of the stream a token
+  int64_t residual_rank = 0;       ///< gated: inner width of the read gate; derived: d_model / 8
+  int64_t residual_block = 0;      ///< attnres: sublayers whose outputs are summed to one source; 0: each is its own
   std::string residual_out_init = "scaled";  ///< std of o_proj and down_proj, 0.02 / sqrt(2 n_layers) or 0.02:
                                              ///< scaled, plain
 
   std::string attention = "full";       ///< a row of the table in nn/attention.cpp
+  int64_t full_attention_every = 4;     ///< hybrid: every so manieth layer has full attention, the others gdn
   bool qk_norm = false;                 ///< RMSNorm of every query and key before rotation
-  std::string attention_gate = "none";  ///< a sigmoid on the output of attention: none, elementwise
+  bool qkv_norm = false;                ///< the same, and of every value
+  std::string qk_norm_over = "head";    ///< what one of these norms runs over: head, width (all heads at once)
+  std::string attention_gate = "none";  ///< a sigmoid that multiplies: none, elementwise, headwise
+  std::string attention_gate_position = "attended";  ///< what it multiplies: attended (before o_proj), q, k, v, output
+
+  int64_t mla_q_rank = 0;   ///< mla: width of the latent that queries come from; 0: they come from x itself
+  int64_t mla_kv_rank = 0;  ///< mla: width of the latent that keys and values come from; derived: d_model / 4
+
+  int64_t gdn_key_heads = 0;         ///< gdn: heads of queries and keys; derived: n_heads / 2, all if odd
+  int64_t gdn_value_heads = 0;       ///< gdn: heads of values and states, a multiple of them; derived: n_heads
+  int64_t gdn_key_dim = 0;           ///< gdn: width of a query or key; derived: head_dim
+  int64_t gdn_value_dim = 0;         ///< gdn: width of a value; derived: head_dim
+  std::string gdn_gate = "silu";     ///< gdn: activation of the output gate: silu, sigmoid
+  std::string gdn_form = "chunked";  ///< gdn: how it is computed: chunked, recurrent (a position at a time)
 };
 
 /// Fills in what is derived and checks what must fit together: every problem, with its key ("model.n_heads") as

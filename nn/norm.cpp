@@ -2,6 +2,8 @@
 
 #include "nn/part_table.h"
 
+#include <cmath>
+
 namespace minillm {
 
 namespace {
@@ -45,6 +47,45 @@ class LayerNorm final : public Norm {
   double eps_;
 };
 
+/// x / |x| * g with one scalar g for the whole width, which starts at sqrt(width) (Nguyen and Salazar 2019,
+/// "Transformers without Tears"). The same as RMSNorm with every gain g / sqrt(width), and computed so; eps stands
+/// under the root.
+class ScaleNorm final : public Norm {
+ public:
+  ScaleNorm(const Scope& scope, int64_t width, double eps)
+      : Norm(scope),
+        gain_(scope.declare("weight", {1}, Init::constant(std::sqrt(static_cast<double>(width))))),
+        width_(width),
+        eps_(eps) {}
+
+  Var forward(Var x) const override {
+    Tape& tape = x.tape();
+    const auto scope = tape.enter(path());
+    Var shares = tape.filled({width_}, 1 / std::sqrt(static_cast<double>(width_)), x.dtype());
+    return rmsnorm(x, mul(tape.parameter(gain_), shares), eps_);
+  }
+
+ private:
+  Parameter& gain_;
+  int64_t width_;
+  double eps_;
+};
+
+/// x itself.
+class NoNorm final : public Norm {
+ public:
+  using Norm::Norm;
+  Var forward(Var x) const override { return x; }
+};
+
+std::unique_ptr<Norm> make_scalenorm(const Scope& scope, int64_t width, double eps) {
+  return std::make_unique<ScaleNorm>(scope, width, eps);
+}
+
+std::unique_ptr<Norm> make_none(const Scope& scope, int64_t, double) {
+  return std::make_unique<NoNorm>(scope);
+}
+
 std::unique_ptr<Norm> make_rmsnorm(const Scope& scope, int64_t width, double eps) {
   return std::make_unique<RmsNorm>(scope, width, eps, 0);
 }
@@ -61,12 +102,18 @@ constexpr NormKind table[] = {
     {"rmsnorm", make_rmsnorm, 1e-6, 0},
     {"layernorm", make_layernorm, 1e-5, 0},
     {"zero_centered_rmsnorm", make_zero_centered_rmsnorm, 1e-6, 1},
+    {"scalenorm", make_scalenorm, 1e-6, 0},
+    {"none", make_none, 1e-6, 0},
 };
 
 }  // namespace
 
 std::span<const NormKind> norm_kinds() {
   return table;
+}
+
+std::unique_ptr<Norm> make_no_norm(const Scope& scope) {
+  return std::make_unique<NoNorm>(scope);
 }
 
 std::unique_ptr<Norm> make_norm(const ModelConfig& config, const Scope& scope, int64_t width) {

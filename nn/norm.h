@@ -26,6 +26,9 @@ struct NormKind {
 
 std::span<const NormKind> norm_kinds();
 
+/// x itself, without parameters.
+std::unique_ptr<Norm> make_no_norm(const Scope& scope);
+
 /// The norm that `config.norm` names, with its parameters declared under `scope`.
 std::unique_ptr<Norm> make_norm(const ModelConfig& config, const Scope& scope, int64_t width);
 

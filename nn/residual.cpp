@@ -6,27 +6,26 @@ namespace minillm {
 
 namespace {
 
+NormPosition position_of(const ModelConfig& config) {
+  return get_part(norm_position_kinds(), "model.norm_position", config.norm_position).position;
+}
+
 /// The connection of NormPosition's formulas. Without the addition ("none") `x +` is dropped and nothing else changes.
 class PlainResidual final : public Residual {
  public:
   PlainResidual(const ModelConfig& config, const Scope& scope, bool adds)
-      : Residual(scope),
-        position_(get_part(norm_position_kinds(), "model.norm_position", config.norm_position).position),
-        adds_(adds),
-        dropout_(config.dropout) {}
+      : Residual(scope), position_(position_of(config)), adds_(adds), dropout_(config.dropout) {}
 
-  Var forward(Var x, const Norm& norm, const Sublayer& sublayer) const override {
-    switch (position_) {
-      case NormPosition::pre: return join(x, run(sublayer, norm.forward(x)));
-      case NormPosition::post: return norm.forward(join(x, run(sublayer, x)));
-      case NormPosition::sublayer_output: return join(x, norm.forward(run(sublayer, x)));
+  void forward(Stream& stream, const Norm& norm, const Sublayer& sublayer) const override {
+    Var& x = stream.x;
+    if (position_ == NormPosition::post) {
+      x = norm.forward(join(x, dropout(sublayer.forward(x), dropout_, sublayer.path())));
+    } else {
+      x = join(x, run_sublayer(x, norm, sublayer, position_, dropout_));
     }
-    fail_input({.what = "unknown norm position"});
   }
 
  private:
-  Var run(const Sublayer& sublayer, Var x) const { return dropout(sublayer.forward(x), dropout_, sublayer.path()); }
-
   Var join(Var x, Var write) const {
     const auto scope = x.tape().enter(path());
     return adds_ ? add(x, write) : write;
@@ -45,16 +44,39 @@ std::unique_ptr<Residual> make_none(const ModelConfig& config, const Scope& scop
   return std::make_unique<PlainResidual>(config, scope, false);
 }
 
+std::unique_ptr<StreamEnds> make_plain_ends(const ModelConfig&, const Scope& scope) {
+  return std::make_unique<StreamEnds>(scope);
+}
+
 constexpr NormPositionKind norm_positions[] = {
     {"pre", NormPosition::pre},
     {"post", NormPosition::post},
     {"sublayer_output", NormPosition::sublayer_output},
 };
 
+}  // namespace
+
+// In files of their own: nn/mhc.cpp, nn/gated_residual.cpp, nn/attention_residual.cpp.
+std::unique_ptr<Residual> make_mhc(const ModelConfig& config, const Scope& scope);
+std::unique_ptr<StreamEnds> make_mhc_ends(const ModelConfig& config, const Scope& scope);
+std::unique_ptr<Residual> make_gated_residual(const ModelConfig& config, const Scope& scope);
+std::unique_ptr<StreamEnds> make_gated_ends(const ModelConfig& config, const Scope& scope);
+std::unique_ptr<Residual> make_attention_residual(const ModelConfig& config, const Scope& scope);
+std::unique_ptr<StreamEnds> make_attention_ends(const ModelConfig& config, const Scope& scope);
+
+namespace {
+
 constexpr ResidualKind table[] = {
-    {"plain", make_plain},
-    {"none", make_none},
+    {.name = "plain", .make = make_plain, .make_ends = make_plain_ends, .has_post = true},
+    {.name = "none", .make = make_none, .make_ends = make_plain_ends, .has_post = true},
+    {.name = "mhc", .make = make_mhc, .make_ends = make_mhc_ends},
+    {.name = "gated", .make = make_gated_residual, .make_ends = make_gated_ends, .normalises = true},
+    {.name = "attnres", .make = make_attention_residual, .make_ends = make_attention_ends},
 };
+
+const ResidualKind& kind_of(const ModelConfig& config) {
+  return get_part(residual_kinds(), "model.residual", config.residual);
+}
 
 }  // namespace
 
@@ -67,7 +89,27 @@ std::span<const ResidualKind> residual_kinds() {
 }
 
 std::unique_ptr<Residual> make_residual(const ModelConfig& config, const Scope& scope) {
-  return get_part(residual_kinds(), "model.residual", config.residual).make(config, scope);
+  return kind_of(config).make(config, scope);
+}
+
+std::unique_ptr<StreamEnds> make_stream_ends(const ModelConfig& config, const Scope& scope) {
+  return kind_of(config).make_ends(config, scope);
+}
+
+std::unique_ptr<Norm> make_sublayer_norm(const ModelConfig& config, const Scope& scope) {
+  return kind_of(config).normalises ? make_no_norm(scope) : make_norm(config, scope, config.d_model);
+}
+
+Var copies(Var x, int64_t n) {
+  const Shape& shape = x.shape();
+  Var ones = x.tape().filled({n, 1}, 1, x.dtype());
+  return mul(reshape(x, {shape[0], shape[1], 1, shape[2]}), ones);
+}
+
+Var run_sublayer(Var x, const Norm& norm, const Sublayer& sublayer, NormPosition position, double dropout_share) {
+  const bool before = position == NormPosition::pre;
+  Var written = dropout(sublayer.forward(before ? norm.forward(x) : x), dropout_share, sublayer.path());
+  return before ? written : norm.forward(written);
 }
 
 }  // namespace minillm

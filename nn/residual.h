@@ -1,5 +1,6 @@
 #pragma once
-// How a sublayer is joined to the residual stream: where its norm stands, and whether its input is added back.
+// How sublayers are joined to the residual stream: what flows between blocks, where a sublayer's norm stands, and
+// whether and how its input is added back.
 
 #include "nn/model_config.h"
 #include "nn/module.h"
@@ -9,26 +10,56 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
-/// One residual connection around a sublayer F with its norm N. x [B, T, d] -> [B, T, d].
+/// What flows from block to block.
+struct Stream {
+  Var x;                    ///< [B, T, d]; [B, T, n, d] where the connection keeps n streams
+  std::vector<Var> writes;  ///< [B, T, d] each, where sublayers read what earlier ones wrote: the embedding comes first
+  int64_t sublayers = 0;    ///< that have written, where it matters
+};
+
+/// x [B, T, d] -> n times the same [B, T, n, d]
+Var copies(Var x, int64_t n);
+
+/// One residual connection around a sublayer F with its norm N: reads the stream, runs both, writes the stream.
 class Residual : public Module {
  public:
   using Module::Module;
-  virtual Var forward(Var x, const Norm& norm, const Sublayer& sublayer) const = 0;
+  virtual void forward(Stream& stream, const Norm& norm, const Sublayer& sublayer) const = 0;
+};
+
+/// The two ends of the stream: embeddings go in, what the final norm reads comes out. By itself the stream is one
+/// vector a token.
+class StreamEnds : public Module {
+ public:
+  using Module::Module;
+  virtual Stream enter(Var x) const { return {x, {}}; }               ///< x [B, T, d]
+  virtual Var leave(const Stream& stream) const { return stream.x; }  ///< [B, T, d]
 };
 
 /// A row of the table of residual connections (config key model.residual).
 struct ResidualKind {
   std::string_view name;
   std::unique_ptr<Residual> (*make)(const ModelConfig& config, const Scope& scope);
+  std::unique_ptr<StreamEnds> (*make_ends)(const ModelConfig& config, const Scope& scope);
+  bool has_post = false;    ///< norm_position = "post" means something: a norm behind the addition
+  bool normalises = false;  ///< what it hands to a sublayer is normalised already: blocks have no norms
 };
 
 std::span<const ResidualKind> residual_kinds();
 
-/// The connection that `config.residual` names, with parameters (if it has any) under `scope`.
+/// The connection that `config.residual` names, with parameters (if it has any) under `scope`
+/// ("...attention_residual", "...mlp_residual").
 std::unique_ptr<Residual> make_residual(const ModelConfig& config, const Scope& scope);
+
+/// Its ends, with parameters under `scope` ("model.stream").
+std::unique_ptr<StreamEnds> make_stream_ends(const ModelConfig& config, const Scope& scope);
+
+/// The norm of a sublayer: make_norm's, or none where the connection normalises.
+std::unique_ptr<Norm> make_sublayer_norm(const ModelConfig& config, const Scope& scope);
 
 /// Where the norm of a sublayer stands.
 enum class NormPosition : uint8_t {
@@ -44,5 +75,9 @@ struct NormPositionKind {
 };
 
 std::span<const NormPositionKind> norm_position_kinds();
+
+/// What a connection that only reads and writes makes of a sublayer: F(N(x)) or N(F(x)), dropped out. Not for post,
+/// whose norm stands behind the addition.
+Var run_sublayer(Var x, const Norm& norm, const Sublayer& sublayer, NormPosition position, double dropout);
 
 }  // namespace minillm

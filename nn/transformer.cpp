@@ -12,10 +12,11 @@ Transformer::Transformer(const ModelConfig& config, std::unique_ptr<ParameterSto
       store_(std::move(store)),
       embed_tokens_(store_->declare("model.embed_tokens.weight", {config.vocab_size, config.d_model}, matrix_init())),
       embed_positions_(config, Scope(*store_, "model.embed_positions")),
-      rope_(config) {
+      rope_(config),
+      ends_(make_stream_ends(config, Scope(*store_, "model.stream"))) {
   const Scope model(*store_, "model");
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
-    layers_.push_back(std::make_unique<Block>(config, model / fmt::format("layers.{}", layer), rope_));
+    layers_.push_back(std::make_unique<Block>(config, model / fmt::format("layers.{}", layer), rope_, layer));
   }
   if (config.final_norm != 0) {
     norm_ = make_norm(config, model / "norm", config.d_model);
@@ -63,11 +64,14 @@ Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_
   x = reshape(x, {batch_size, T, config_.d_model});
   x = embed_positions_.add_to(x);
   x = dropout(x, config_.dropout, "model.embed_tokens");
+  Stream stream = ends_->enter(x);
   for (const auto& layer : layers_) {
-    const NodeId first = tape.options().record ? tape.size() : x.id();  // without backward, nor is the input needed
-    x = layer->forward(x);
-    tape.release_unsaved(first, x);
+    // Without backward, nor is the input needed.
+    const NodeId first = tape.options().record ? tape.size() : stream.x.id();
+    layer->forward(stream);
+    tape.release_unsaved(first, stream.x, stream.writes);
   }
+  x = ends_->leave(stream);
   return norm_ != nullptr ? norm_->forward(x) : x;
 }
 

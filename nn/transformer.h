@@ -44,6 +44,7 @@ class Transformer final : public Module {
   Parameter& embed_tokens_;  // [V, d]
   PositionEmbedding embed_positions_;
   RopeTable rope_;
+  std::unique_ptr<StreamEnds> ends_;
   std::vector<std::unique_ptr<Block>> layers_;
   std::unique_ptr<Norm> norm_;    // null: no final norm
   Parameter* lm_head_ = nullptr;  // [V, d]; null: tied to embed_tokens

@@ -128,7 +128,8 @@ BenchResult bench(LoadedConfig loaded, const BenchOptions& options, const StepHo
   result.memory_before_bytes = resident_memory_bytes();
   Transformer model(config.model);
   model.allocate(model_dtype(config.train), config.train.seed);
-  const Loader loader(data.train, config.data.seq_len, config.data.order, config.train.seed);
+  const Loader loader(data.train, config.data.seq_len, config.data.order, config.train.seed, "train",
+                      config.data.objective);
   Trainer trainer(config, model, loader);
   measure_steps(trainer, options, after_warmup, result);
   const double peak_after = fma_peak_gflops();

@@ -39,6 +39,13 @@ Problems problems_of_values(const Config& config) {
   ModelConfig model = config.model;
   model.vocab_size = model.vocab_size == 0 ? vocabulary_to_come : model.vocab_size;
   Problems problems = derive_and_check(model, 0, config.data.seq_len);
+  if (!config.model.causal && config.data.objective == "next") {
+    problems.push_back({.where = "model.causal",
+                        .what = "a model that sees the next token cannot learn to predict it",
+                        .found = "false",
+                        .expected = "true with data.objective = \"next\"",
+                        .hint = "data.objective = \"masked\" trains it"});
+  }
   const Problems of_optim = problems_of(config.optim, config.train.steps);
   problems.insert(problems.end(), of_optim.begin(), of_optim.end());
   return problems;

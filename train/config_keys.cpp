@@ -10,14 +10,17 @@ namespace minillm {
 namespace {
 
 constexpr double at_least_one = 1;
-// What derive_and_check takes for norm_eps in either type.
+// What derive_and_check takes for norm_eps and the bounds of units in either type.
 constexpr double least_float = static_cast<double>(std::numeric_limits<float>::min());
 constexpr double most_float = static_cast<double>(std::numeric_limits<float>::max());
 constexpr double most_exact = 9007199254740992.0;  // 2^53: integers a double holds exactly
 
 std::vector<ConfigKey> model_keys() {
-  const auto size = [](const char* name, ConfigField (*field)(Config&)) {
-    return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most_size};
+  const auto size = [](const char* name, ConfigField (*field)(Config&), double most = most_size) {
+    return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most};
+  };
+  const auto count = [](const char* name, ConfigField (*field)(Config&)) {
+    return ConfigKey{.section = "model", .name = name, .field = field, .low = 0, .high = most_size};
   };
   const auto plain = [](const char* name, ConfigField (*field)(Config&), std::vector<std::string> words = {}) {
     return ConfigKey{.section = "model", .name = name, .field = field, .words = std::move(words)};
@@ -32,15 +35,17 @@ std::vector<ConfigKey> model_keys() {
                      .low_open = low_open,
                      .high_open = high_open};
   };
+  const auto positive_float = [](const char* name, ConfigField (*field)(Config&)) {
+    return ConfigKey{.section = "model", .name = name, .field = field, .low = least_float, .high = most_float};
+  };
   constexpr double infinity = std::numeric_limits<double>::infinity();
   ConfigKey vocab_size = size("vocab_size", [](Config& c) -> ConfigField { return &c.model.vocab_size; });
   vocab_size.low = 2;  // one token leaves nothing to predict
-  ConfigKey n_layers = size("n_layers", [](Config& c) -> ConfigField { return &c.model.n_layers; });
-  n_layers.high = most_layers;
   return {
       vocab_size,
       size("d_model", [](Config& c) -> ConfigField { return &c.model.d_model; }),
-      n_layers,
+      size(
+          "n_layers", [](Config& c) -> ConfigField { return &c.model.n_layers; }, most_layers),
       size("n_heads", [](Config& c) -> ConfigField { return &c.model.n_heads; }),
       size("n_kv_heads", [](Config& c) -> ConfigField { return &c.model.n_kv_heads; }),
       size("head_dim", [](Config& c) -> ConfigField { return &c.model.head_dim; }),
@@ -58,19 +63,43 @@ std::vector<ConfigKey> model_keys() {
       number(
           "rope_fraction", [](Config& c) -> ConfigField { return &c.model.rope_fraction; }, 0, 1, true, false),
       plain("norm", [](Config& c) -> ConfigField { return &c.model.norm; }),
-      number(
-          "norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }, least_float, most_float, false,
-          false),
+      positive_float("norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }),
       plain("norm_position", [](Config& c) -> ConfigField { return &c.model.norm_position; },
             {"pre", "post", "sublayer_output"}),
       plain("final_norm", [](Config& c) -> ConfigField { return OptionalBool{&c.model.final_norm}; }),
       plain("ffn", [](Config& c) -> ConfigField { return &c.model.ffn; }),
+      positive_float("ffn_limit", [](Config& c) -> ConfigField { return &c.model.ffn_limit; }),
+      positive_float("ffn_alpha", [](Config& c) -> ConfigField { return &c.model.ffn_alpha; }),
+      positive_float("ffn_gate_bound", [](Config& c) -> ConfigField { return &c.model.ffn_gate_bound; }),
+      positive_float("ffn_up_bound", [](Config& c) -> ConfigField { return &c.model.ffn_up_bound; }),
+      size(
+          "moe_experts", [](Config& c) -> ConfigField { return &c.model.moe_experts; }, most_experts),
+      size(
+          "moe_top_k", [](Config& c) -> ConfigField { return &c.model.moe_top_k; }, most_experts),
+      count("moe_shared_d_ff", [](Config& c) -> ConfigField { return &c.model.moe_shared_d_ff; }),
       plain("residual", [](Config& c) -> ConfigField { return &c.model.residual; }),
+      size(
+          "residual_streams", [](Config& c) -> ConfigField { return &c.model.residual_streams; }, most_streams),
+      size("residual_rank", [](Config& c) -> ConfigField { return &c.model.residual_rank; }),
+      count("residual_block", [](Config& c) -> ConfigField { return &c.model.residual_block; }),
       plain("residual_out_init", [](Config& c) -> ConfigField { return &c.model.residual_out_init; },
             {"scaled", "plain"}),
       plain("attention", [](Config& c) -> ConfigField { return &c.model.attention; }),
+      size("full_attention_every", [](Config& c) -> ConfigField { return &c.model.full_attention_every; }),
       plain("qk_norm", [](Config& c) -> ConfigField { return &c.model.qk_norm; }),
+      plain("qkv_norm", [](Config& c) -> ConfigField { return &c.model.qkv_norm; }),
+      plain("qk_norm_over", [](Config& c) -> ConfigField { return &c.model.qk_norm_over; }, {"head", "width"}),
       plain("attention_gate", [](Config& c) -> ConfigField { return &c.model.attention_gate; }),
+      plain("attention_gate_position", [](Config& c) -> ConfigField { return &c.model.attention_gate_position; },
+            {"attended", "q", "k", "v", "output"}),
+      count("mla_q_rank", [](Config& c) -> ConfigField { return &c.model.mla_q_rank; }),
+      size("mla_kv_rank", [](Config& c) -> ConfigField { return &c.model.mla_kv_rank; }),
+      size("gdn_key_heads", [](Config& c) -> ConfigField { return &c.model.gdn_key_heads; }),
+      size("gdn_value_heads", [](Config& c) -> ConfigField { return &c.model.gdn_value_heads; }),
+      size("gdn_key_dim", [](Config& c) -> ConfigField { return &c.model.gdn_key_dim; }),
+      size("gdn_value_dim", [](Config& c) -> ConfigField { return &c.model.gdn_value_dim; }),
+      plain("gdn_gate", [](Config& c) -> ConfigField { return &c.model.gdn_gate; }, {"silu", "sigmoid"}),
+      plain("gdn_form", [](Config& c) -> ConfigField { return &c.model.gdn_form; }, {"chunked", "recurrent"}),
   };
 }
 
@@ -86,7 +115,7 @@ std::vector<ConfigKey> data_and_optim_keys() {
       {.section = "data",
        .name = "objective",
        .field = [](Config& c) -> ConfigField { return &c.data.objective; },
-       .words = {"next"}},
+       .words = {"next", "masked"}},
       {"optim", "lr", [](Config& c) -> ConfigField { return &c.optim.lr; }},
       {"optim", "min_lr_ratio", [](Config& c) -> ConfigField { return &c.optim.min_lr_ratio; }},
       {"optim", "warmup_steps", [](Config& c) -> ConfigField { return &c.optim.warmup_steps; }},

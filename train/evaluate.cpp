@@ -18,18 +18,24 @@ Evaluation evaluate(const Transformer& model, const Loader& data, int64_t window
   for (int64_t first = 0; first < result.windows; first += batch_size) {
     data.batch(first, std::min(batch_size, result.windows - first), batch);
     tape.clear();
-    sum += model.forward(tape, batch).item() * static_cast<double>(batch.tokens());
-    result.tokens += batch.tokens();
+    const int64_t counted = batch.counted();
+    sum += model.forward(tape, batch).item() * static_cast<double>(counted);
+    result.tokens += counted;
   }
-  result.loss = sum / static_cast<double>(result.tokens);
+  result.loss = sum / static_cast<double>(std::max<int64_t>(1, result.tokens));
   return result;
 }
 
-double bits_per_byte(double loss, int64_t split_tokens, int64_t split_bytes) {
-  if (split_bytes == 0) {
+Loader validation_windows(const Tokens& validation, const DataConfig& config) {
+  return {validation, config.seq_len, "sequential", 0, "val", config.objective};
+}
+
+double bits_per_byte(double loss, const DataConfig& config, const TokenFile& data) {
+  const int64_t bytes = data.val_bytes.value_or(0);
+  if (bytes == 0 || config.objective == "masked") {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  return loss / std::log(2.0) * static_cast<double>(split_tokens) / static_cast<double>(split_bytes);
+  return loss / std::log(2.0) * static_cast<double>(data.val.size()) / static_cast<double>(bytes);
 }
 
 }  // namespace minillm

@@ -2,6 +2,7 @@
 // The loss on held-out windows.
 
 #include "autograd/tape.h"
+#include "data/data_config.h"
 #include "data/loader.h"
 #include "nn/transformer.h"
 
@@ -10,7 +11,7 @@
 namespace minillm {
 
 struct Evaluation {
-  double loss = 0;     ///< mean nats per token
+  double loss = 0;     ///< mean nats per predicted token
   int64_t tokens = 0;  ///< predicted
   int64_t windows = 0;
 };
@@ -20,7 +21,11 @@ struct Evaluation {
 Evaluation evaluate(const Transformer& model, const Loader& data, int64_t windows, int64_t batch_size,
                     TapeOptions options);
 
-/// val_loss / ln 2 * tokens / bytes of the split: comparable across vocabularies. NaN when bytes is 0 (unknown).
-double bits_per_byte(double loss, int64_t split_tokens, int64_t split_bytes);
+/// The windows of the validation split in order. Under the masked objective the same tokens are hidden in every run.
+Loader validation_windows(const Tokens& validation, const DataConfig& config);
+
+/// val_loss / ln 2 * tokens / bytes of the split: comparable across vocabularies. NaN where the bytes are not known,
+/// and under the masked objective, whose loss is no code length of the text.
+double bits_per_byte(double loss, const DataConfig& config, const TokenFile& data);
 
 }  // namespace minillm

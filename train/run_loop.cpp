@@ -33,9 +33,9 @@ RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
     : loaded_(std::move(loaded)), data_(std::move(data)), stop_requested_(stop_requested), model_(config().model) {
   const TrainConfig& train = config().train;
   const int64_t T = config().data.seq_len;
-  loader_.emplace(data_.train, T, config().data.order, train.seed);
+  loader_.emplace(data_.train, T, config().data.order, train.seed, "train", config().data.objective);
   if (train.eval_every > 0 && data_.val.size() > 0) {
-    validation_.emplace(data_.val, T, "sequential", train.seed, "val");
+    validation_.emplace(validation_windows(data_.val, config().data));
   }
   check_training_fits(model_, config());
   model_.allocate(model_dtype(train), train.seed);
@@ -148,7 +148,7 @@ void RunLoop::evaluate_now() {
   const Evaluation result =
       evaluate(model_, *validation_, windows, config().train.micro_batch_size, tape_options(config().train));
   const int64_t updates = trainer_->steps_done();
-  const double bits = bits_per_byte(result.loss, data_.val.size(), data_.val_bytes.value_or(0));
+  const double bits = bits_per_byte(result.loss, config().data, data_);
   metrics_->append(EvalRecord{updates, result.loss, bits});
   progress_.finish();
   log_info("step {}/{} | val_loss {:.4f}{}", updates, config().train.steps, result.loss,

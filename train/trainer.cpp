@@ -10,14 +10,6 @@
 
 namespace minillm {
 
-namespace {
-
-int64_t counted_targets(const Batch& batch) {
-  return std::count_if(batch.targets.begin(), batch.targets.end(), [](int32_t target) { return target >= 0; });
-}
-
-}  // namespace
-
 TapeOptions tape_options(const TrainConfig& config) {
   return {.kernels = config.kernels == "reference" ? Kernels::reference : Kernels::fast,
           .ops = config.ops == "composed" ? Ops::composed : Ops::fused};
@@ -59,13 +51,12 @@ double Trainer::forward_backward() {
   int64_t counted = 0;
   for (int64_t first = 0; first < batch_size; first += micro_batch_size) {
     data_.batch(first_sample + first, micro_batch_size, batch_);
-    counted += counted_targets(batch_);
+    counted += batch_.counted();
   }
   double loss = 0;
   for (int64_t first = 0; first < batch_size; first += micro_batch_size) {
     data_.batch(first_sample + first, micro_batch_size, batch_);
-    const double share =
-        static_cast<double>(counted_targets(batch_)) / static_cast<double>(std::max<int64_t>(1, counted));
+    const double share = static_cast<double>(batch_.counted()) / static_cast<double>(std::max<int64_t>(1, counted));
     tape_.clear();
     tape_.set_random_key(random_key(dropout_key, static_cast<uint64_t>(first_sample + first)));
     parameters.zero_gradients();

@@ -5,7 +5,8 @@
 #
 # Usage: [TORCH26_ROOT=FOLDER] torch26.sh [PROGRAM.py] ARGUMENTS...
 #   torch26.sh --bench 20 --batch 4                         runs torch_minillm.py, which lies beside this script
-#   torch26.sh tests/golden/torch_golden.py > curves.json   runs another program, which may import what lies here
+#   torch26.sh tests/golden/torch_golden.py > curves.json   runs another program, which may import what lies here or
+#                                                           beside it
 # Files to read or write: put them in FOLDER/io and name them /io/...
 set -eu
 
@@ -42,7 +43,7 @@ case ${1:-} in
     ;;
 esac
 cp "$here"/torch_*.py "$root/peers/"
-[ "$program" -ef "$here/$(basename "$program")" ] || cp "$program" "$root/peers/"
+[ "$program" -ef "$here/$(basename "$program")" ] || cp "$(dirname "$program")"/*.py "$root/peers/"
 threads=${OMP_NUM_THREADS:-$(nproc)}
 # A mount namespace of its own: /proc vanishes with the process, so nothing is left mounted in the folder.
 exec unshare --mount --propagation private sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" \

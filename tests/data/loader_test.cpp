@@ -104,6 +104,26 @@ TEST_CASE("a batch is a function of its first sample alone: however it is cut, a
   CHECK(inputs == whole.inputs);
 }
 
+TEST_CASE("masked: hidden positions alone are counted, their target is what was hidden, the draws are the sample's") {
+  const Tokens tokens = counting(100 * 64 + 1, 900);
+  const Loader plain(tokens, 64, "sequential", 1);
+  const Loader masked(tokens, 64, "sequential", 1, "train", "masked");
+  const Batch seen = plain.batch(0, 100);
+  const Batch hidden = masked.batch(0, 100);
+  int64_t count = 0;
+  for (size_t i = 0; i < hidden.inputs.size(); ++i) {
+    const bool is_hidden = hidden.targets[i] >= 0;
+    CHECK(hidden.targets[i] == (is_hidden ? seen.inputs[i] : -1));
+    CHECK(hidden.inputs[i] == (is_hidden ? 0 : seen.inputs[i]));
+    count += is_hidden ? 1 : 0;
+  }
+  CHECK(count == hidden.counted());
+  CHECK(static_cast<double>(count) / 6400 == doctest::Approx(0.15).epsilon(0.1));
+  CHECK(masked.batch(37, 1).inputs ==
+        std::vector<int32_t>(hidden.inputs.begin() + 37 * 64, hidden.inputs.begin() + 38 * 64));
+  CHECK(Loader(tokens, 64, "sequential", 2, "train", "masked").batch(0, 100).inputs != hidden.inputs);
+}
+
 TEST_CASE("in sequential order sample i is window i, as an evaluation reads them") {
   const Tokens tokens = counting(100, 1000);
   const Batch batch = Loader(tokens, 10, "sequential", 1).batch(2, 3);

@@ -43,6 +43,20 @@ inline double value(std::string_view name, uint64_t index, bool zero_centered) {
   return static_cast<double>(static_cast<float>(result));
 }
 
+/// Element `index` of stream `name`, uniform in [-1, 1): inputs of a single part.
+inline double uniform(std::string_view name, uint64_t index) {
+  return 2.0 * static_cast<double>(bits(name, index) >> 40U) * 0x1p-24 - 1.0;
+}
+
+/// Element `index` of a weight of a single part: large enough that every formula bends.
+inline double part_value(std::string_view name, uint64_t index, bool zero_centered) {
+  const double x = uniform(name, index);
+  if (ends_with(name, "norm.weight")) {
+    return zero_centered ? x / 4.0 : 1.0 + x / 4.0;
+  }
+  return ends_with(name, "bias") ? x / 4.0 : 0.75 * x;
+}
+
 /// Token i of the golden corpus, in [0, 97). Training takes i from 0, validation from 10000.
 inline int32_t token(int64_t i) {
   return static_cast<int32_t>((7 * i * i + 3 * i + 11 * (i / 5)) % 97);

@@ -56,8 +56,8 @@ TEST_CASE("derive refuses what does not fit, by key, with what would") {
   CHECK(problem([](ModelConfig& c) { c.head_dim = 5, c.position = "none"; }) == "");
   CHECK(problem([](ModelConfig& c) { c.head_dim = -4; }).starts_with("model.head_dim: is too small; found -4"));
   CHECK(problem([](ModelConfig& c) { c.norm = "rms"; }) ==
-        "model.norm: unknown word; found \"rms\"; expected one of rmsnorm, layernorm, zero_centered_rmsnorm; "
-        "did you mean rmsnorm?");
+        "model.norm: unknown word; found \"rms\"; expected one of rmsnorm, layernorm, "
+        "zero_centered_rmsnorm, scalenorm, none; did you mean rmsnorm?");
   CHECK(problem([](ModelConfig& c) { c.norm_position = "before"; }) ==
         "model.norm_position: unknown word; found \"before\"; expected one of pre, post, sublayer_output");
   CHECK(problem([](ModelConfig& c) { c.position = "alibi"; }) ==
@@ -68,7 +68,6 @@ TEST_CASE("derive refuses what does not fit, by key, with what would") {
         "model.vocab_size: is smaller than the data's vocabulary; found 2000; expected at least 2048; leave it out to "
         "take the data's");
   CHECK(problem([](ModelConfig& c) { c.max_seq_len = 128; }).starts_with("model.max_seq_len: is smaller than"));
-  CHECK(problem([](ModelConfig& c) { c.causal = false; }).starts_with("model.causal: "));
   for (const double bad : {-0.1, 1.0, std::nan("")}) {
     CHECK(problem([bad](ModelConfig& c) { c.dropout = bad; }).starts_with("model.dropout: "));
   }
