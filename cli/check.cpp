@@ -11,6 +11,7 @@
 #include "train/config_checks.h"
 #include "train/memory_estimate.h"
 #include "train/trainer.h"
+#include "train/unused_keys.h"
 
 #include <cstdio>
 
@@ -35,8 +36,8 @@ std::string ledger_text(const Ledger& ledger) {
   Table table({"part", "parameters", "share", "per unit", "units", "per unit from shapes"});
   for (const LedgerGroup& group : ledger.groups) {
     std::string derivation = group.derivation;
-    if (group.name == "norms" && ledger.final_norm > 0) {
-      derivation += fmt::format(", + {} final", ledger.final_norm);
+    if (group.beside > 0) {
+      derivation += fmt::format(", + {} {}", group.beside, group.name == "norms" ? "final" : "at both ends");
     }
     table.add_row({std::string(group.name), thousands(group.parameters), fmt::format("{:.2f} %", 100 * group.share),
                    thousands(group.per_unit), thousands(group.units), derivation});
@@ -82,7 +83,7 @@ void print_json(const Config& config, const Ledger& ledger, int64_t state_bytes)
   JsonObject json;
   json.add("config", config_json(config));
   json.add("parameters", ledger.parameters);
-  json.add("active_parameters", ledger.parameters);
+  json.add("active_parameters", ledger.active_parameters);
   json.add("text_parameters", ledger.parameters);
   json.add("buffers", int64_t{0});
   json.add("file_elements", ledger.parameters);
@@ -106,6 +107,9 @@ void print_text(const LoadedConfig& loaded, const Ledger& ledger, int64_t state_
              static_cast<double>(ledger.flops_per_token) / 1e6, loaded.config.model.max_seq_len);
   for (const std::string& notice : config_notices(loaded.config)) {
     fmt::print("note: {}\n", notice);
+  }
+  for (const std::string& note : unused_keys(loaded.config, loaded.origins)) {
+    fmt::print("note: {}\n", note);
   }
 }
 

@@ -45,7 +45,8 @@ TEST_CASE("the baseline's ledger, line by line") {
   CHECK(group(ledger, "ffn").derivation == "3*256*688");
   CHECK(group(ledger, "ffn").share == doctest::Approx(0.572975).epsilon(1e-6));
   CHECK(group(ledger, "norms").per_unit == 512);
-  CHECK(ledger.final_norm == 256);
+  CHECK(group(ledger, "norms").beside == 256);
+  CHECK(ledger.active_parameters == ledger.parameters);
   CHECK(group(ledger, "norms").parameters == 4 * 512 + 256);
   CHECK(ledger.classic_estimate == 12 * 4 * 256 * 256 + 2048 * 256);
   CHECK(ledger.crossover_context == 1032);
@@ -75,6 +76,14 @@ TEST_CASE("counts of the matched variants") {
       {"no FFN, 12 layers", 3673344, [](ModelConfig& c) { c.ffn = "none", c.n_layers = 12; }},
       {"elementwise gate, 608", 3705088, [](ModelConfig& c) { c.attention_gate = "elementwise", c.d_ff = 608; }},
       {"GQA 2, 816", 3688704, [](ModelConfig& c) { c.n_kv_heads = 2, c.d_ff = 816; }},
+      {"ScaleNorm", 3686409, [](ModelConfig& c) { c.norm = "scalenorm"; }},
+      {"no norm", 3688704 - 2304, [](ModelConfig& c) { c.norm = "none"; }},
+      {"SiTU-GLU", 3688704, [](ModelConfig& c) { c.ffn = "situ_glu"; }},
+      {"headwise gate", 3696896, [](ModelConfig& c) { c.attention_gate = "headwise"; }},
+      {"mHC, 624", 3693021, [](ModelConfig& c) { c.residual = "mhc", c.d_ff = 624; }},
+      {"AttnRes", 3691008, [](ModelConfig& c) { c.residual = "attnres"; }},
+      {"3 GDN + 1 full", 3707280,
+       [](ModelConfig& c) { c.attention = "hybrid", c.gdn_key_heads = 4, c.gdn_value_heads = 8; }},
       {"untied", 4212992, [](ModelConfig& c) { c.tie_embeddings = false; }},
   };
   for (const Row& row : rows) {
@@ -110,4 +119,45 @@ TEST_CASE("GPT-2's 124 M from its sizes") {
   config.ffn = "gelu_tanh";
   config.bias = true;
   CHECK(count_of(config) == 124439808);
+}
+
+TEST_CASE("a hybrid's ledger tells linear layers from full ones, and what a decoder keeps") {
+  ModelConfig config = baseline();
+  config.attention = "hybrid";
+  config.gdn_key_heads = 4;
+  config.gdn_value_heads = 8;
+  derive(config, 0, 256);
+  const Ledger ledger = make_ledger(Transformer(config));
+  CHECK(group(ledger, "full_attention").units == 1);
+  CHECK(group(ledger, "full_attention").per_unit == 262144);
+  CHECK(group(ledger, "linear_attention").units == 3);
+  // q|k|v|z 256 x 768, b|a 256 x 16, convolution 512 x 4, A_log and dt_bias 8 each, a norm of 32, output 256 x 256
+  CHECK(group(ledger, "linear_attention").per_unit == 256 * 768 + 256 * 16 + 4 * 512 + 2 * 8 + 32 + 256 * 256);
+  CHECK(group(ledger, "linear_attention").per_unit == 268336);
+  CHECK(ledger.kv_values_per_token == 512);
+  CHECK(ledger.state_values == 3 * 8 * 32 * 32);
+  CHECK(ledger.crossover_context == 4 * 1032);
+}
+
+TEST_CASE("of a mixture the chosen experts are active") {
+  ModelConfig config = baseline();
+  config.ffn = "moe";
+  config.d_ff = 172;
+  config.moe_experts = 4;
+  config.moe_top_k = 1;
+  config.moe_shared_d_ff = 100;
+  derive(config, 0, 256);
+  const Ledger ledger = make_ledger(Transformer(config));
+  CHECK(group(ledger, "ffn").per_unit == 4 * 256 + 4 * 3 * 256 * 172 + 3 * 256 * 100);
+  CHECK(ledger.parameters - ledger.active_parameters == 4 * 3 * 3 * 256 * 172);
+  CHECK(ledger.crossover_context == 1.5 * 272);
+}
+
+TEST_CASE("a widened stream is counted as residual, its ends beside the layers") {
+  ModelConfig config = baseline();
+  config.residual = "mhc";
+  derive(config, 0, 256);
+  const Ledger ledger = make_ledger(Transformer(config));
+  CHECK(group(ledger, "residual").per_unit == 2 * 24603);
+  CHECK(group(ledger, "residual").beside == 4101);
 }
