@@ -278,7 +278,7 @@ class Failures(support.Case):
     def test_no_room_for_metrics(self):
         settings = {"train__steps": 60, "train__checkpoint_every": 0, "train__eval_every": 0}
         expected = self.train("straight", **settings)
-        message = self.refused("train", "straight.toml", "--out", "run", status=1, **support.limit_file_size(4000))
+        message = self.refused("train", "straight.toml", "--out", "run", status=1, **support.limit_file_size(5000))
         self.assertIn("run/metrics.jsonl", message)
         self.assertGreater(len(self.losses("run")), 10)
         self.assertLess(len(self.losses("run")), 60)

@@ -1,5 +1,5 @@
 """Every config that states its parameters in a comment states what `minillm check --json` counts, and so do the tables
-of ablations in README.md and README.zh.md.
+of ablations in README.md and README.zh.md, and of presets in docs/evolution.md.
 
     config_counts_test.py PROGRAM
 """
@@ -17,16 +17,17 @@ def stated(config):
     return int(match.group(1).replace(",", "")) if match else None
 
 
-def table_faults(readme, counts):
-    """What is wrong with a README's rows `| [name](configs/...) | change | parameters |`, one text a fault."""
-    text = readme.read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[[^\]]*\]\((configs/[^)]*)\) \|.*\| ([\d,]+) \|$", text, re.M)
+def table_faults(page, counts, folder):
+    """What is wrong with a page's rows that link to a config and end with its parameters, one text a fault; each config
+    of the folder has one."""
+    text = page.read_text(encoding="utf-8")
+    rows = re.findall(r"^\|.*\[[^\]]*\]\((?:\.\./)?(configs/[^)]*)\) \|.*?([\d,]+) \|$", text, re.M)
     told = {path: int(number.replace(",", "")) for path, number in rows}
     faults = [f"{path}: the table says {told[path]:,} parameters, check counts {counts.get(path, 0):,}"
               for path in told if told[path] != counts.get(path)]
-    ablations = [path for path in counts if path.startswith("configs/ablations/")]
-    faults += [f"{path} is not in the table" for path in ablations if path not in told]
-    return [f"{readme.name}: {fault}" for fault in faults]
+    expected = [path for path in counts if pathlib.PurePath(path).parent == pathlib.PurePath(folder)]
+    faults += [f"{path} is not in the table" for path in expected if path not in told]
+    return [f"{page.name}: {fault}" for fault in faults]
 
 
 def main():
@@ -52,8 +53,10 @@ def main():
     if compared + wrong < 10:
         print(f"only {compared + wrong} configs state their parameters")
         wrong += 1
-    for readme in ("README.md", "README.zh.md"):
-        for fault in table_faults(ROOT / readme, counts):
+    tables = {"README.md": "configs/ablations", "README.zh.md": "configs/ablations",
+              "docs/evolution.md": "configs/presets"}
+    for page, folder in tables.items():
+        for fault in table_faults(ROOT / page, counts, folder):
             print(fault)
             wrong += 1
     print(f"{compared} configs compared, {wrong} wrong")

@@ -16,7 +16,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = "core|autograd|nn|optim|data|formats|generate|train|cli|configs|tests|examples|scripts|docs|cmake|.ci"
 PATH = re.compile(rf"(?<![\w/.<-])(?:{FOLDERS.replace('.', '[.]')})/[\w./*<>{{}},-]+")
 SOURCES = {".h": "//", ".cpp": "//", ".inc": "//", ".toml": "#", ".py": "#", ".cmake": "#", ".txt": "#", ".sh": "#",
@@ -192,8 +192,7 @@ class DocsCommands(unittest.TestCase):
                 found.append(f"{page}:{number}: no {path}")
         for number, line in enumerate(text.splitlines(), 1):
             for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
-                base = ROOT / "docs" if page.startswith("docs/") else ROOT
-                if not (base / target).exists():
+                if not ((ROOT / page).parent / target).exists():
                     found.append(f"{page}:{number}: no {target}")
         return found
 
