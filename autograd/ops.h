@@ -69,8 +69,8 @@ Var layernorm(Var x, Var gain, Var bias, double eps, Here here = {});
 Var activate(Var x, Activation kind, Here here = {});
 /// gate_up [.., 2f], gate first -> [.., f]: act(gate) * up
 Var gated_activation(Var gate_up, Activation kind, Here here = {});
-/// gate_up [.., 2f], gate first -> [.., f]: a(gate) * b(up), both bounded by the unit's limits
-Var bounded_glu(Var gate_up, const BoundedGlu& unit, Here here = {});
+/// The same with both factors bounded: a(gate) * b(up)
+Var gated_activation(Var gate_up, const BoundedGlu& unit, Here here = {});
 /// RMSNorm of every query and key slice: qkv [B, T, width], q_gain and k_gain [head_dim] -> [B, T, width]
 Var qk_norm(Var qkv, Var q_gain, Var k_gain, QkvLayout layout, double eps, double gain_offset = 0, Here here = {});
 /// Rotates the first 2 * pairs elements of every query and key slice, half-split pairs: qkv [B, T, width];

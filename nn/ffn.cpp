@@ -8,14 +8,6 @@ namespace minillm {
 
 namespace {
 
-Var gated(Var gate_up, Activation activation) {
-  return gated_activation(gate_up, activation);
-}
-
-Var gated(Var gate_up, const BoundedGlu& unit) {
-  return bounded_glu(gate_up, unit);
-}
-
 /// (act(x W_gate) * (x W_up)) W_down (Shazeer 2020, "GLU Variants Improve Transformer"). `Unit` says what is done with
 /// gate and up: an Activation, or a BoundedGlu.
 template <class Unit>
@@ -30,9 +22,9 @@ class GatedFfn final : public Sublayer {
 
   Var forward(Var x) const override {
     const auto scope = x.tape().enter(path());
-    Var gate_up = gate_up_.forward(x);   // [B, T, 2 d_ff]
-    Var hidden = gated(gate_up, unit_);  // [B, T, d_ff]
-    return down_.forward(hidden);        // [B, T, d]
+    Var gate_up = gate_up_.forward(x);              // [B, T, 2 d_ff]
+    Var hidden = gated_activation(gate_up, unit_);  // [B, T, d_ff]
+    return down_.forward(hidden);                   // [B, T, d]
   }
 
  private:

@@ -112,14 +112,14 @@ void for_blocks(const float* gate_up, int64_t R, int64_t f, const BoundedGlu& un
 
 }  // namespace
 
-void bounded_glu_forward(const float* gate_up, float* y, int64_t R, int64_t f, const BoundedGlu& unit) {
+void gated_activation_forward(const float* gate_up, float* y, int64_t R, int64_t f, const BoundedGlu& unit) {
   for_blocks(gate_up, R, f, unit, [=](int64_t r, int64_t j, int64_t count, const Factors& factors) {
     set_products(factors.a, factors.b, y + r * f + j, count);
   });
 }
 
-void bounded_glu_backward(const float* dy, const float* gate_up, float* d_gate_up, int64_t R, int64_t f,
-                          const BoundedGlu& unit, bool overwrite) {
+void gated_activation_backward(const float* dy, const float* gate_up, float* d_gate_up, int64_t R, int64_t f,
+                               const BoundedGlu& unit, bool overwrite) {
   for_blocks(gate_up, R, f, unit, [=](int64_t r, int64_t j, int64_t count, const Factors& factors) {
     const float* dy_r = dy + r * f + j;
     float* dgate = d_gate_up + r * 2 * f + j;

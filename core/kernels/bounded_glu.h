@@ -27,16 +27,16 @@ struct BoundedGlu {
 namespace kernels {
 
 template <class T>
-void bounded_glu_forward_reference(const T* gate_up, T* y, int64_t R, int64_t f, const BoundedGlu& unit);
+void gated_activation_forward_reference(const T* gate_up, T* y, int64_t R, int64_t f, const BoundedGlu& unit);
 
 template <class T>
-void bounded_glu_backward_reference(const T* dy, const T* gate_up, T* d_gate_up, int64_t R, int64_t f,
-                                    const BoundedGlu& unit);
+void gated_activation_backward_reference(const T* dy, const T* gate_up, T* d_gate_up, int64_t R, int64_t f,
+                                         const BoundedGlu& unit);
 
-void bounded_glu_forward(const float* gate_up, float* y, int64_t R, int64_t f, const BoundedGlu& unit);
+void gated_activation_forward(const float* gate_up, float* y, int64_t R, int64_t f, const BoundedGlu& unit);
 
-void bounded_glu_backward(const float* dy, const float* gate_up, float* d_gate_up, int64_t R, int64_t f,
-                          const BoundedGlu& unit, bool overwrite);
+void gated_activation_backward(const float* dy, const float* gate_up, float* d_gate_up, int64_t R, int64_t f,
+                               const BoundedGlu& unit, bool overwrite);
 
 }  // namespace kernels
 

@@ -72,7 +72,7 @@ Factor<T> up_factor(T u, const BoundedGlu& unit) {
 }  // namespace
 
 template <class T>
-void bounded_glu_forward_reference(const T* gate_up, T* y, int64_t R, int64_t f, const BoundedGlu& unit) {
+void gated_activation_forward_reference(const T* gate_up, T* y, int64_t R, int64_t f, const BoundedGlu& unit) {
   for (int64_t r = 0; r < R; ++r) {
     const T* gate = gate_up + r * 2 * f;
     const T* up = gate + f;
@@ -83,8 +83,8 @@ void bounded_glu_forward_reference(const T* gate_up, T* y, int64_t R, int64_t f,
 }
 
 template <class T>
-void bounded_glu_backward_reference(const T* dy, const T* gate_up, T* d_gate_up, int64_t R, int64_t f,
-                                    const BoundedGlu& unit) {
+void gated_activation_backward_reference(const T* dy, const T* gate_up, T* d_gate_up, int64_t R, int64_t f,
+                                         const BoundedGlu& unit) {
   for (int64_t r = 0; r < R; ++r) {
     const T* dy_r = dy + r * f;
     const T* gate = gate_up + r * 2 * f;
@@ -100,10 +100,11 @@ void bounded_glu_backward_reference(const T* dy, const T* gate_up, T* d_gate_up,
   }
 }
 
-template void bounded_glu_forward_reference(const float*, float*, int64_t, int64_t, const BoundedGlu&);
-template void bounded_glu_forward_reference(const double*, double*, int64_t, int64_t, const BoundedGlu&);
-template void bounded_glu_backward_reference(const float*, const float*, float*, int64_t, int64_t, const BoundedGlu&);
-template void bounded_glu_backward_reference(const double*, const double*, double*, int64_t, int64_t,
-                                             const BoundedGlu&);
+template void gated_activation_forward_reference(const float*, float*, int64_t, int64_t, const BoundedGlu&);
+template void gated_activation_forward_reference(const double*, double*, int64_t, int64_t, const BoundedGlu&);
+template void gated_activation_backward_reference(const float*, const float*, float*, int64_t, int64_t,
+                                                  const BoundedGlu&);
+template void gated_activation_backward_reference(const double*, const double*, double*, int64_t, int64_t,
+                                                  const BoundedGlu&);
 
 }  // namespace minillm::kernels
