@@ -44,7 +44,7 @@ class AttentionResidual final : public Residual {
       : Residual(scope),
         attention_(config, scope),
         block_(config.residual_block),
-        position_(config.norm_position == "pre" ? NormPosition::pre : NormPosition::sublayer_output),
+        position_(norm_position_of(config)),
         dropout_(config.dropout) {}
 
   void forward(Stream& stream, const Norm& norm, const Sublayer& sublayer) const override {

@@ -45,7 +45,7 @@ class Mhc final : public Residual {
         maps_(scope.declare("weight", {2 * n_ + n_ * n_, n_ * config.d_model}, matrix_init())),
         base_(scope.declare("base", {2 * n_ + n_ * n_}, Init::constant(0))),
         scales_(scope.declare("scale", {3}, Init::constant(scale_at_start))),
-        position_(config.norm_position == "pre" ? NormPosition::pre : NormPosition::sublayer_output),
+        position_(norm_position_of(config)),
         dropout_(config.dropout) {}
 
   void forward(Stream& stream, const Norm& norm, const Sublayer& sublayer) const override {

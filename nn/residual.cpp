@@ -6,15 +6,11 @@ namespace minillm {
 
 namespace {
 
-NormPosition position_of(const ModelConfig& config) {
-  return get_part(norm_position_kinds(), "model.norm_position", config.norm_position).position;
-}
-
 /// The connection of NormPosition's formulas. Without the addition ("none") `x +` is dropped and nothing else changes.
 class PlainResidual final : public Residual {
  public:
   PlainResidual(const ModelConfig& config, const Scope& scope, bool adds)
-      : Residual(scope), position_(position_of(config)), adds_(adds), dropout_(config.dropout) {}
+      : Residual(scope), position_(norm_position_of(config)), adds_(adds), dropout_(config.dropout) {}
 
   void forward(Stream& stream, const Norm& norm, const Sublayer& sublayer) const override {
     Var& x = stream.x;
@@ -86,6 +82,10 @@ std::span<const NormPositionKind> norm_position_kinds() {
 
 std::span<const ResidualKind> residual_kinds() {
   return table;
+}
+
+NormPosition norm_position_of(const ModelConfig& config) {
+  return get_part(norm_position_kinds(), "model.norm_position", config.norm_position).position;
 }
 
 std::unique_ptr<Residual> make_residual(const ModelConfig& config, const Scope& scope) {

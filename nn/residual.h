@@ -76,6 +76,9 @@ struct NormPositionKind {
 
 std::span<const NormPositionKind> norm_position_kinds();
 
+/// The one that `config.norm_position` names.
+NormPosition norm_position_of(const ModelConfig& config);
+
 /// What a connection that only reads and writes makes of a sublayer: F(N(x)) or N(F(x)), dropped out. Not for post,
 /// whose norm stands behind the addition.
 Var run_sublayer(Var x, const Norm& norm, const Sublayer& sublayer, NormPosition position, double dropout);

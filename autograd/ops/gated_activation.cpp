@@ -18,7 +18,7 @@ const char* name_of(const BoundedGlu&) {
   return "bounded_glu";
 }
 
-/// How far row-major element i of gate_up [R, 2f] is from where the slope jumps.
+/// How far a value of gate or up is from where the slope jumps, with a sign.
 template <class T>
 double kink_distance(Activation kind, T value, bool is_gate) {
   const bool jumps = kind == Activation::relu && is_gate;
