@@ -17,7 +17,8 @@ namespace {
 
 constexpr int repetitions = 7;
 constexpr int chains = 12;              // two units of four cycles' latency need eight; AVX2 has registers for fourteen
-constexpr int64_t rounds = 11'000'000;  // about 30 ms
+constexpr int64_t rounds = 500'000;     // about 1 ms, and hundreds in a build whose loops keep nothing in registers
+constexpr double least_seconds = 0.03;
 
 // The sums are kept alive by what is returned, and start from a value that the compiler does not know. Twice, because a
 // template cannot carry the attribute of its argument.
@@ -76,10 +77,15 @@ double rate(const Version& version) {
   volatile float unknown = 0.5F;
   const float start = unknown;
   const auto begin = std::chrono::steady_clock::now();
-  volatile float result = version.run(rounds, &start);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  static_cast<void>(result);
-  return 2.0 * chains * version.lanes * static_cast<double>(rounds) / seconds.count() / 1e9;
+  std::chrono::duration<double> seconds{0};
+  int64_t done = 0;
+  while (seconds.count() < least_seconds) {
+    volatile float result = version.run(rounds, &start);
+    static_cast<void>(result);
+    done += rounds;
+    seconds = std::chrono::steady_clock::now() - begin;
+  }
+  return 2.0 * chains * version.lanes * static_cast<double>(done) / seconds.count() / 1e9;
 }
 
 }  // namespace
