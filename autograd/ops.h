@@ -81,6 +81,9 @@ Var rope(Var qkv, QkvLayout layout, const Tensor& cosines, const Tensor& sines, 
 Var causal_attention(Var qkv, QkvLayout layout, Here here = {});
 /// The same without the mask, every position sees all: composed of primitives, [T, T] stored.
 Var bidirectional_attention(Var qkv, QkvLayout layout, Here here = {});
+/// The largest score of each head, over all queries and the keys they see; no gradient. `attended` is what one of these
+/// two made of qkv. Quick after fused causal_attention alone, which keeps what it needs.
+std::vector<double> largest_scores(Var qkv, Var attended, const QkvLayout& layout, bool causal);
 /// attended [B, T, n_heads * head_dim] * sigmoid(the gate slices of qkv): a gated layout's elementwise output gate.
 Var attention_gate(Var attended, Var qkv, QkvLayout layout, Here here = {});
 /// Mean over counted rows of -log softmax(logits)[target], in nats: logits [R, V], targets [R], negative = not counted

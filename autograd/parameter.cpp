@@ -67,6 +67,18 @@ Parameter& ParameterStore::declare_decayed(std::string name, Shape shape, Init i
   return add({.name = name, .shape = shape, .slices = {{name, rows, init}}, .decay = decay, .value = {}, .grad = {}});
 }
 
+Parameter& ParameterStore::declare_buffer(std::string name, Shape shape, double value) {
+  Parameter& parameter = declare_decayed(std::move(name), shape, Init::constant(value), false);
+  parameter.is_buffer = true;
+  return parameter;
+}
+
+void ParameterStore::updated() {
+  for (UpdateHook* hook : hooks_) {
+    hook->after_update();
+  }
+}
+
 Parameter& ParameterStore::declare_merged(std::string name, std::vector<NamedRows> slices, int64_t columns) {
   int64_t rows = 0;
   for (const NamedRows& part : slices) {
@@ -146,7 +158,7 @@ std::vector<NamedTensor> ParameterStore::named_tensors() const {
   for (const Parameter& parameter : parameters_) {
     for (const NamedRows& part : parameter.slices) {
       const size_t i = named.size();
-      named.push_back({part.name, values[i], grads[i], parameter.decay});
+      named.push_back({part.name, values[i], grads[i], parameter.decay, parameter.is_buffer});
     }
   }
   return named;
@@ -165,7 +177,7 @@ std::vector<std::string_view> ParameterStore::names() const {
 int64_t ParameterStore::count() const {
   int64_t elements = 0;
   for (const Parameter& parameter : parameters_) {
-    elements += parameter.numel();
+    elements += parameter.is_buffer ? 0 : parameter.numel();
   }
   return elements;
 }

@@ -38,6 +38,7 @@ struct Parameter {
   Shape shape;                    ///< [rows, columns] or [elements]
   std::vector<NamedRows> slices;  ///< cover axis 0 in order; their names are those in files, logs and errors
   bool decay = false;             ///< whether AdamW's weight decay applies
+  bool is_buffer = false;         ///< kept with the weights and never trained: its gradient stays 0
   int64_t offset = 0;             ///< of its first element in the flat buffers, set by `allocate`
   Tensor value;
   Tensor grad;
@@ -52,6 +53,19 @@ struct NamedTensor {
   Tensor value;
   Tensor grad;
   bool decay = false;
+  bool is_buffer = false;
+};
+
+/// What follows each update of the weights: running statistics, clipped projections.
+class UpdateHook {
+ public:
+  virtual void after_update() = 0;
+
+ protected:
+  UpdateHook() = default;
+  UpdateHook(const UpdateHook&) = default;
+  UpdateHook& operator=(const UpdateHook&) = default;
+  ~UpdateHook() = default;
 };
 
 /// Owns weights and gradients: one flat buffer each, matrices in order of declaration, then vectors, every parameter at
@@ -63,6 +77,14 @@ class ParameterStore {
   /// Matrices (rank >= 2) decay, everything else does not unless `decay` says so.
   Parameter& declare(std::string name, Shape shape, Init init);
   Parameter& declare_decayed(std::string name, Shape shape, Init init, bool decay);
+
+  /// Declares values that are stored with the weights and changed by their owner alone.
+  Parameter& declare_buffer(std::string name, Shape shape, double value);
+
+  /// Calls hook.after_update() whenever `updated` is called. The hook outlives the last of these calls.
+  void follow_updates(UpdateHook& hook) { hooks_.push_back(&hook); }
+  /// For whoever has updated the weights.
+  void updated();
 
   /// Declares one matrix [sum of rows, columns] (columns > 0) or one vector [sum of rows] (columns = 0) whose row
   /// ranges carry the names.
@@ -91,7 +113,7 @@ class ParameterStore {
   std::vector<NamedTensor> named_tensors() const;
   std::vector<std::string_view> names() const;
 
-  int64_t count() const;  ///< elements of all parameters, padding excluded
+  int64_t count() const;  ///< elements of all parameters, padding and buffers excluded
 
   /// A view of `flat` (laid out as weights(), or empty: shapes only) for each named tensor, in order of declaration.
   std::vector<Tensor> views(const Tensor& flat) const;
@@ -101,6 +123,7 @@ class ParameterStore {
 
   std::deque<Parameter> parameters_;  // a deque: references handed to modules stay valid
   std::unordered_set<std::string> taken_names_;
+  std::vector<UpdateHook*> hooks_;
   Buffer weights_;
   Buffer gradients_;
 };

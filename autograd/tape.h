@@ -79,6 +79,15 @@ class Tape {
   /// A constant with the same number everywhere; `scalar`: with one element.
   Var filled(const Shape& shape, double value, DType dtype, Here here = {});
   Var scalar(double value, DType dtype, Here here = {}) { return filled({}, value, dtype, here); }
+  /// A constant whose element i, row-major, is value_at(i).
+  template <class Function>
+  Var computed(const Shape& shape, DType dtype, Function value_at, Here here = {}) {
+    const Tensor values = allocate(shape, dtype);
+    for (int64_t i = 0; i < values.numel(); ++i) {
+      values.set(i, value_at(i));
+    }
+    return constant(values, here);
+  }
   /// A value with a gradient that stays readable until clear().
   Var variable(const Tensor& value, Here here = {});
   /// A parameter; its gradient is the parameter's own. Using one twice adds both contributions (tied weights).

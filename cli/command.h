@@ -16,6 +16,8 @@ Command import_command();
 Command train_command();
 Command eval_command();
 Command check_command();
+Command ledger_command();
+Command lint_command();
 Command generate_command();
 Command gradcheck_command();
 Command bench_command();

@@ -16,8 +16,8 @@ namespace minillm {
 namespace {
 
 constexpr int repetitions = 7;
-constexpr int chains = 12;              // two units of four cycles' latency need eight; AVX2 has registers for fourteen
-constexpr int64_t rounds = 500'000;     // about 1 ms, and hundreds in a build whose loops keep nothing in registers
+constexpr int chains = 12;           // two units of four cycles' latency need eight; AVX2 has registers for fourteen
+constexpr int64_t rounds = 500'000;  // about 1 ms, and hundreds in a build whose loops keep nothing in registers
 constexpr double least_seconds = 0.03;
 
 // The sums are kept alive by what is returned, and start from a value that the compiler does not know. Twice, because a

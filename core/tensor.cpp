@@ -26,6 +26,15 @@ double Tensor::at(int64_t i) const {
   return dtype == DType::float64 ? as<double>()[i] : static_cast<double>(as<float>()[i]);
 }
 
+void Tensor::set(int64_t i, double value) const {
+  check(i >= 0 && i < numel(), "index {} is outside a tensor of shape {}", i, shape);
+  if (dtype == DType::float64) {
+    as<double>()[i] = value;
+  } else {
+    as<float>()[i] = static_cast<float>(value);
+  }
+}
+
 Tensor Tensor::reshape(const Shape& new_shape) const {
   check(new_shape.numel() == numel(), "cannot reshape {} to {}: {} against {} elements", shape, new_shape, numel(),
         new_shape.numel());

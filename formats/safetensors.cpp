@@ -86,7 +86,27 @@ WeightFile open_safetensors(const std::string& path) {
   return {path, std::move(file), std::move(tensors)};
 }
 
+bool ends_with_one_of(std::string_view name, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 }  // namespace
+
+std::vector<StoredTensor> read_safetensors_header(const std::string& path) {
+  const FileDescriptor file = open_regular_file(path);
+  const std::string header = read_header(file.get(), file_size(file.get(), path), path);
+  return parse_safetensors_header(header, length_bytes + header.size(), any_file_bytes, path);
+}
+
+bool is_buffer(const StoredTensor& tensor) {
+  const Shape& shape = tensor.shape;
+  const int rank = shape.rank();
+  const bool is_square = rank >= 2 && shape[rank - 1] == shape[rank - 2];
+  const bool is_mask = tensor.name.ends_with("attn.bias") && is_square;
+  const bool is_index = tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "BOOL";
+  return is_mask || is_index ||
+         ends_with_one_of(tensor.name, {"attn.masked_bias", "inv_freq", "running_mean", "running_var"});
+}
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : WeightFile(open_safetensors(path)) {}
 

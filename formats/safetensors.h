@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
@@ -21,6 +22,12 @@ class SafetensorsFile : public WeightFile {
  public:
   explicit SafetensorsFile(const std::string& path);
 };
+
+/// The tensors that a file's header declares, in order of their values, which may be missing: for counting.
+std::vector<StoredTensor> read_safetensors_header(const std::string& path);
+
+/// Whether a tensor was never trained: causal masks, rotary frequencies, running statistics, whole numbers.
+bool is_buffer(const StoredTensor& tensor);
 
 /// A tensor to write; float32 becomes F32, float64 F64.
 struct TensorToSave {

@@ -14,6 +14,9 @@ namespace minillm {
 /// Largest header accepted: 100 MB, the limit of the format's own library.
 constexpr uint64_t max_safetensors_header = 100'000'000;
 
+/// For a file of which only the header matters: its values may be missing.
+constexpr uint64_t any_file_bytes = UINT64_MAX;
+
 /// Reads and checks a header whose data section begins at `data_start` of a file of `file_bytes`. `path` is for errors.
 /// Returns the tensors in order of their values.
 std::vector<StoredTensor> parse_safetensors_header(std::string_view header, uint64_t data_start, uint64_t file_bytes,

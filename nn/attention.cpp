@@ -3,6 +3,7 @@
 #include "nn/head_gate.h"
 #include "nn/norm.h"
 #include "nn/part_table.h"
+#include "nn/qk_clip.h"
 
 namespace minillm {
 
@@ -67,6 +68,10 @@ class FullAttention final : public Sublayer {
     if (config.attention_gate != "none" && !layout_.gated) {
       declare_gate(config, scope);
     }
+    if (config.qk_clip > 0) {
+      clip_ = std::make_unique<QkClip>(config.qk_clip, layout_, qkv_.weight(), qkv_.bias());
+      scope.store().follow_updates(*clip_);
+    }
   }
 
   Var forward(Var x) const override {
@@ -80,6 +85,9 @@ class FullAttention final : public Sublayer {
     qkv = rope_.rotate(qkv, layout_);
     // [B, T, n_heads * head_dim]
     Var attended = causal_ ? causal_attention(qkv, layout_) : bidirectional_attention(qkv, layout_);
+    if (clip_ != nullptr && tape.options().record) {
+      clip_->observe(largest_scores(qkv, attended, layout_, causal_));
+    }
     if (layout_.gated) {
       attended = attention_gate(attended, qkv, layout_);
     }
@@ -155,6 +163,7 @@ class FullAttention final : public Sublayer {
   Parameter* q_gain_ = nullptr;  // null: queries and keys are used as projected
   Parameter* k_gain_ = nullptr;
   Parameter* v_gain_ = nullptr;
+  std::unique_ptr<QkClip> clip_;        // null: off
   std::unique_ptr<HeadGate> qkv_gate_;  // null: none, likewise the others
   std::unique_ptr<HeadGate> attended_gate_;
   std::unique_ptr<HeadGate> out_gate_;

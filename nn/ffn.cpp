@@ -8,12 +8,10 @@ namespace minillm {
 
 namespace {
 
-/// (act(x W_gate) * (x W_up)) W_down (Shazeer 2020, "GLU Variants Improve Transformer"). `Unit` says what is done with
-/// gate and up: an Activation, or a BoundedGlu.
-template <class Unit>
+/// a(x W_gate, x W_up) W_down; with a(g, u) = act(g) u Shazeer 2020, "GLU Variants Improve Transformer".
 class GatedFfn final : public Sublayer {
  public:
-  GatedFfn(const Unit& unit, const ModelConfig& config, const Scope& scope)
+  GatedFfn(const GatedUnit& unit, const ModelConfig& config, const Scope& scope)
       : Sublayer(scope),
         gate_up_(scope, "gate_up_proj", {{"gate_proj", config.d_ff}, {"up_proj", config.d_ff}}, config.d_model,
                  matrix_init(), config.bias),
@@ -22,15 +20,15 @@ class GatedFfn final : public Sublayer {
 
   Var forward(Var x) const override {
     const auto scope = x.tape().enter(path());
-    Var gate_up = gate_up_.forward(x);              // [B, T, 2 d_ff]
-    Var hidden = gated_activation(gate_up, unit_);  // [B, T, d_ff]
-    return down_.forward(hidden);                   // [B, T, d]
+    Var gate_up = gate_up_.forward(x);   // [B, T, 2 d_ff]
+    Var hidden = gated(gate_up, unit_);  // [B, T, d_ff]
+    return down_.forward(hidden);        // [B, T, d]
   }
 
  private:
   Linear gate_up_;
   Linear down_;
-  Unit unit_;
+  GatedUnit unit_;
 };
 
 /// act(x W_up) W_down (Vaswani et al. 2017, eq. 2).
@@ -55,27 +53,28 @@ class PlainFfn final : public Sublayer {
 };
 
 std::unique_ptr<Sublayer> make_gated(const FfnKind& kind, const ModelConfig& config, const Scope& scope) {
-  return std::make_unique<GatedFfn<Activation>>(kind.activation, config, scope);
+  return std::make_unique<GatedFfn>(kind.unit(kind, config), config, scope);
 }
 
 std::unique_ptr<Sublayer> make_plain(const FfnKind& kind, const ModelConfig& config, const Scope& scope) {
   return std::make_unique<PlainFfn>(kind, config, scope);
 }
 
-std::unique_ptr<Sublayer> make_swiglu_clamp(const FfnKind&, const ModelConfig& config, const Scope& scope) {
-  const BoundedGlu unit = {.kind = BoundedGlu::Kind::clamp, .limit = config.ffn_limit};
-  return std::make_unique<GatedFfn<BoundedGlu>>(unit, config, scope);
+GatedUnit activation_unit(const FfnKind& kind, const ModelConfig&) {
+  return kind.activation;
 }
 
-std::unique_ptr<Sublayer> make_swiglu_oai(const FfnKind&, const ModelConfig& config, const Scope& scope) {
-  const BoundedGlu unit = {.kind = BoundedGlu::Kind::oai, .limit = config.ffn_limit, .alpha = config.ffn_alpha};
-  return std::make_unique<GatedFfn<BoundedGlu>>(unit, config, scope);
+GatedUnit clamp_unit(const FfnKind&, const ModelConfig& config) {
+  return BoundedGlu{.kind = BoundedGlu::Kind::clamp, .limit = config.ffn_limit};
 }
 
-std::unique_ptr<Sublayer> make_situ_glu(const FfnKind&, const ModelConfig& config, const Scope& scope) {
-  const BoundedGlu unit = {
+GatedUnit oai_unit(const FfnKind&, const ModelConfig& config) {
+  return BoundedGlu{.kind = BoundedGlu::Kind::oai, .limit = config.ffn_limit, .alpha = config.ffn_alpha};
+}
+
+GatedUnit situ_unit(const FfnKind&, const ModelConfig& config) {
+  return BoundedGlu{
       .kind = BoundedGlu::Kind::situ, .gate_bound = config.ffn_gate_bound, .up_bound = config.ffn_up_bound};
-  return std::make_unique<GatedFfn<BoundedGlu>>(unit, config, scope);
 }
 
 }  // namespace
@@ -87,18 +86,22 @@ int64_t moe_active_width(const ModelConfig& config);
 namespace {
 
 constexpr FfnKind table[] = {
-    {.name = "swiglu", .make = make_gated, .matrices = 3, .activation = Activation::silu},
-    {.name = "geglu", .make = make_gated, .matrices = 3, .activation = Activation::gelu},
-    {.name = "reglu", .make = make_gated, .matrices = 3, .activation = Activation::relu},
-    {.name = "glu", .make = make_gated, .matrices = 3, .activation = Activation::sigmoid},
-    {.name = "bilinear", .make = make_gated, .matrices = 3, .activation = Activation::identity},
+    {.name = "swiglu", .make = make_gated, .matrices = 3, .activation = Activation::silu, .unit = activation_unit},
+    {.name = "geglu", .make = make_gated, .matrices = 3, .activation = Activation::gelu, .unit = activation_unit},
+    {.name = "reglu", .make = make_gated, .matrices = 3, .activation = Activation::relu, .unit = activation_unit},
+    {.name = "glu", .make = make_gated, .matrices = 3, .activation = Activation::sigmoid, .unit = activation_unit},
+    {.name = "bilinear",
+     .make = make_gated,
+     .matrices = 3,
+     .activation = Activation::identity,
+     .unit = activation_unit},
     {.name = "gelu", .make = make_plain, .matrices = 2, .activation = Activation::gelu},
     {.name = "gelu_tanh", .make = make_plain, .matrices = 2, .activation = Activation::gelu_tanh},
     {.name = "relu", .make = make_plain, .matrices = 2, .activation = Activation::relu},
     {.name = "silu", .make = make_plain, .matrices = 2, .activation = Activation::silu},
-    {.name = "swiglu_clamp", .make = make_swiglu_clamp, .matrices = 3, .default_limit = 10},
-    {.name = "swiglu_oai", .make = make_swiglu_oai, .matrices = 3, .default_limit = 7},
-    {.name = "situ_glu", .make = make_situ_glu, .matrices = 3},
+    {.name = "swiglu_clamp", .make = make_gated, .matrices = 3, .unit = clamp_unit, .default_limit = 10},
+    {.name = "swiglu_oai", .make = make_gated, .matrices = 3, .unit = oai_unit, .default_limit = 7},
+    {.name = "situ_glu", .make = make_gated, .matrices = 3, .unit = situ_unit},
     {.name = "moe", .make = make_moe, .matrices = 3, .active_width = moe_active_width},
     {.name = "none", .make = nullptr, .matrices = 0},
 };
@@ -107,6 +110,15 @@ constexpr FfnKind table[] = {
 
 std::span<const FfnKind> ffn_kinds() {
   return table;
+}
+
+Var gated(Var gate_up, const GatedUnit& unit) {
+  return std::visit([&](const auto& formula) { return gated_activation(gate_up, formula); }, unit);
+}
+
+const FfnKind* unit_kind(const ModelConfig& config) {
+  const FfnKind* kind = find_part(ffn_kinds(), config.ffn == "moe" ? config.moe_unit : config.ffn);
+  return kind == nullptr || kind->unit == nullptr ? nullptr : kind;
 }
 
 int64_t active_ffn_width(const ModelConfig& config) {

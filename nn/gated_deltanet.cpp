@@ -42,17 +42,10 @@ Var unit(Var x) {
 
 /// [n, n]: `inside` where j < i, or j <= i with the diagonal, else `outside`.
 Var triangle(Tape& tape, int64_t n, bool diagonal, double inside, double outside, DType dtype) {
-  const Tensor tensor = tape.allocate({n, n}, dtype);
-  for (int64_t i = 0; i < n * n; ++i) {
+  return tape.computed({n, n}, dtype, [=](int64_t i) {
     const bool is_inside = i % n < i / n || (diagonal && i % n == i / n);
-    const double value = is_inside ? inside : outside;
-    if (dtype == DType::float64) {
-      tensor.as<double>()[i] = value;
-    } else {
-      tensor.as<float>()[i] = static_cast<float>(value);
-    }
-  }
-  return tape.constant(tensor);
+    return is_inside ? inside : outside;
+  });
 }
 
 Var transposed(Var x) {

@@ -1,47 +1,30 @@
 #pragma once
-// The ledger: where a model's parameters are. A walk over the registered shapes; no number is typed, no memory is
-// taken.
+// The ledger: where a model's parameters are, and what they cost. A walk over the registered shapes; no number is
+// typed, no memory is taken.
 
+#include "nn/release.h"
+#include "nn/tensor_count.h"
 #include "nn/transformer.h"
 
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace minillm {
 
-/// One line: a kind of part, counted.
-struct LedgerGroup {
-  std::string_view name;   ///< embed_tokens, embed_positions, full_attention, linear_attention, ffn, residual, norms,
-                           ///< lm_head
-  int64_t parameters = 0;  ///< per_unit * units + beside
-  int64_t per_unit = 0;    ///< one layer's count
-  int64_t units = 0;       ///< layers that have it, or 1
-  int64_t beside = 0;      ///< in no layer: the final norm, the ends of the residual stream
-  double share = 0;        ///< parameters / the ledger's total
-  std::string derivation;  ///< per unit, from the shapes: "4*256*256", "2*256*688 + 688*256"
-};
+struct Ledger : TensorCount {
+  int64_t active_parameters = 0;  ///< of the text model, those that work on one token: of a mixture the chosen experts'
+  int64_t flops_per_token = 0;    ///< forward and backward at a context of max_seq_len, causal, multiply-add = 2
+  int64_t ffn_flops_per_token = 0;   ///< forward alone: the matrices of the chosen experts, or of the one there is
+  int64_t score_flops_per_past = 0;  ///< forward alone, one query's score with one past key and its part of the sum
+  int64_t kv_values_per_token = 0;   ///< numbers a decoder keeps per past token, in all layers
+  int64_t state_values = 0;          ///< elements of the states of linear layers, which stand for the whole past
 
-struct Ledger {
-  std::vector<LedgerGroup> groups;  ///< in the order of the data flow; empty groups are left out
-  int64_t parameters = 0;           ///< all of them; tied weights once
-  int64_t active_parameters = 0;    ///< those that work on one token: of a mixture the chosen experts'
-  int64_t classic_estimate = 0;     ///< 12 L d^2 + V d: four d x d projections, a 4d two-matrix FFN, one table
-  int64_t flops_per_token = 0;      ///< forward and backward at a context of max_seq_len, causal, multiply-add = 2
   /// Context at which attention's scores and weighted sums cost as much as the FFN when decoding; 0: one of the two is
   /// not there.
-  double crossover_context = 0;
-  int64_t kv_values_per_token = 0;  ///< numbers a decoder keeps per past token, in all layers
-  int64_t state_values = 0;         ///< elements of the states of linear layers, which stand for the whole past
-
-  int64_t gap() const { return parameters - classic_estimate; }
+  double crossover_context() const;
 };
 
-/// The denominator of every share in a Ledger.
-inline constexpr std::string_view ledger_denominator = "all parameters";
-
-Ledger make_ledger(const Transformer& model);
+/// The model's own parameters, and those that `release` adds to its files.
+Ledger make_ledger(const Transformer& model, const ReleaseConfig& release = {});
 
 /// Of one token, forward and backward, at a context of T positions; a multiply-add counts 2, and no work that is done
 /// twice counts twice. Matrices: 6 for each element that a token is multiplied with, the head included, tables that are

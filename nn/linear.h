@@ -25,6 +25,9 @@ class Linear final : public Module {
 
   Var forward(Var x) const;
 
+  Parameter& weight() const { return *weight_; }
+  Parameter* bias() const { return bias_; }  ///< null: none
+
  private:
   Parameter* weight_;
   Parameter* bias_ = nullptr;  // null: none

@@ -70,16 +70,7 @@ class Mhc final : public Residual {
  private:
   /// own_stream on the diagonal: a constant, so that `base` may start, as all vectors do, at zero.
   Var identity(Tape& tape, DType dtype) const {
-    const Tensor diagonal = tape.allocate({n_, n_}, dtype);
-    for (int64_t i = 0; i < n_ * n_; ++i) {
-      const double value = i % (n_ + 1) == 0 ? own_stream : 0;
-      if (dtype == DType::float64) {
-        diagonal.as<double>()[i] = value;
-      } else {
-        diagonal.as<float>()[i] = static_cast<float>(value);
-      }
-    }
-    return tape.constant(diagonal);
+    return tape.computed({n_, n_}, dtype, [n = n_](int64_t i) { return i % (n + 1) == 0 ? own_stream : 0; });
   }
 
   int64_t n_;

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/kernels/rope.h"
+#include "core/text.h"
 #include "nn/attention.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
@@ -91,6 +92,19 @@ void check_words(Problems& problems, const ModelConfig& config) {
   expect_word(problems, norm_kinds(), "model.norm", config.norm);
   expect_word(problems, ffn_kinds(), "model.ffn", config.ffn);
   expect_word(problems, residual_kinds(), "model.residual", config.residual);
+  if (config.ffn == "moe" && unit_kind(config) == nullptr) {
+    std::vector<std::string> names;
+    for (const FfnKind& kind : ffn_kinds()) {
+      if (kind.unit != nullptr) {
+        names.emplace_back(kind.name);
+      }
+    }
+    problems.push_back({.where = "model.moe_unit",
+                        .what = "is no gated network",
+                        .found = "\"" + config.moe_unit + "\"",
+                        .expected = "one of " + join(names),
+                        .hint = did_you_mean(config.moe_unit, names)});
+  }
   expect_word(problems, mixer_kinds(), "model.attention", config.attention);
   expect_word(problems, std::span<const Word>(positions), "model.position", config.position);
   expect_word(problems, norm_position_kinds(), "model.norm_position", config.norm_position);
@@ -200,8 +214,8 @@ void check_heads(Problems& problems, const ModelConfig& config) {
 
 /// Sizes that are absent where no part asks for them.
 void check_parts(Problems& problems, const ModelConfig& config) {
-  const FfnKind* ffn = find_part(ffn_kinds(), config.ffn);
-  if (ffn != nullptr && ffn->default_limit > 0) {
+  const FfnKind* unit = unit_kind(config);
+  if (unit != nullptr && unit->default_limit > 0) {
     expect_positive_float(problems, "model.ffn_limit", config.ffn_limit, "10");
   }
   if (config.residual == "gated") {
@@ -258,9 +272,8 @@ void check_countable(Problems& problems, const ModelConfig& config) {
 /// What only some parts have stays absent where no part asks for it.
 void fill_in_parts(ModelConfig& config) {
   const auto set_if_absent = [](auto& value, auto derived) { value = value == 0 ? derived : value; };
-  const FfnKind* ffn = find_part(ffn_kinds(), config.ffn);
-  if (ffn != nullptr) {
-    set_if_absent(config.ffn_limit, ffn->default_limit);
+  if (const FfnKind* unit = unit_kind(config)) {
+    set_if_absent(config.ffn_limit, unit->default_limit);
   }
   if (config.residual == "gated") {
     set_if_absent(config.residual_rank, std::max<int64_t>(1, config.d_model / 8));

@@ -45,9 +45,11 @@ struct ModelConfig {
   double ffn_gate_bound = 4;   ///< situ_glu: bound on the gate
   double ffn_up_bound = 25;    ///< situ_glu: bound on up
 
-  int64_t moe_experts = 8;      ///< moe: experts of width d_ff
-  int64_t moe_top_k = 2;        ///< moe: experts that work on a token
-  int64_t moe_shared_d_ff = 0;  ///< moe: width of the expert that works on every token; 0: none
+  int64_t moe_experts = 8;          ///< moe: experts of width d_ff
+  int64_t moe_top_k = 2;            ///< moe: experts that work on a token
+  std::string moe_unit = "swiglu";  ///< moe: what its experts are, any gated row of the table in nn/ffn.cpp
+  int64_t moe_shared_d_ff = 0;      ///< moe: width of the expert that works on every token; 0: none
+  bool moe_shared_gate = false;     ///< moe: a sigmoid of the token multiplies what that expert writes
 
   std::string residual = "plain";  ///< a row of the table in nn/residual.cpp; none: F(x) instead of x + F(x)
   int64_t residual_streams = 4;    ///< mhc, gated: vectors of the stream a token
@@ -56,12 +58,14 @@ struct ModelConfig {
   std::string residual_out_init = "scaled";  ///< std of o_proj and down_proj, 0.02 / sqrt(2 n_layers) or 0.02:
                                              ///< scaled, plain
 
-  std::string attention = "full";       ///< a row of the table in nn/attention.cpp
-  int64_t full_attention_every = 4;     ///< hybrid: every so manieth layer has full attention, the others gdn
-  bool qk_norm = false;                 ///< RMSNorm of every query and key before rotation
-  bool qkv_norm = false;                ///< the same, and of every value
-  std::string qk_norm_over = "head";    ///< what one of these norms runs over: head, width (all heads at once)
-  std::string attention_gate = "none";  ///< a sigmoid that multiplies: none, elementwise, headwise
+  std::string attention = "full";     ///< a row of the table in nn/attention.cpp
+  int64_t full_attention_every = 4;   ///< hybrid: every so manieth layer has full attention, the others gdn
+  bool qk_norm = false;               ///< RMSNorm of every query and key before rotation
+  bool qkv_norm = false;              ///< the same, and of every value
+  std::string qk_norm_over = "head";  ///< what one of these norms runs over: head, width (all heads at once)
+  double qk_clip =
+      0;  ///< full attention: after an update, q and k of a head are scaled so that no score exceeds it; 0: off
+  std::string attention_gate = "none";               ///< a sigmoid that multiplies: none, elementwise, headwise
   std::string attention_gate_position = "attended";  ///< what it multiplies: attended (before o_proj), q, k, v, output
 
   int64_t mla_q_rank = 0;   ///< mla: width of the latent that queries come from; 0: they come from x itself

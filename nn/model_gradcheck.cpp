@@ -100,7 +100,9 @@ std::vector<GradcheckResult> gradcheck_model(const ModelConfig& config, const Ta
 
   std::vector<GradcheckTensor> tensors;
   for (const NamedTensor& tensor : model.parameters().named_tensors()) {
-    tensors.push_back({std::string(tensor.name), tensor.value, tensor.grad});
+    if (!tensor.is_buffer) {
+      tensors.push_back({std::string(tensor.name), tensor.value, tensor.grad});
+    }
   }
   TapeOptions forward_only = tape_options;
   forward_only.record = false;

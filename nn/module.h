@@ -27,6 +27,10 @@ class Scope {
     return store_->declare(name(child), shape, init);
   }
 
+  Parameter& declare_buffer(std::string_view child, const Shape& shape, double value) const {
+    return store_->declare_buffer(name(child), shape, value);
+  }
+
   const std::string& path() const { return path_; }
   ParameterStore& store() const { return *store_; }
 

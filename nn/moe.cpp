@@ -33,7 +33,8 @@ class ExpertLinears {
 };
 
 /// y = sum over the k best experts e of p_e / (sum of the k best p) E_e(x) [+ shared(x)],  p = softmax(x W_router),
-/// E(x) = (silu(x W_gate) * (x W_up)) W_down. With k = 1 p_e stays as it is (Fedus et al. 2021, "Switch Transformers"):
+/// E(x) = (silu(x W_gate) * (x W_up)) W_down, or another gated unit; shared is one too, times sigmoid(x w) where it has
+/// a gate (Qwen2-MoE). With k = 1 p_e stays as it is (Fedus et al. 2021, "Switch Transformers"):
 /// divided by itself it would be 1, and the router would learn nothing.
 class MixtureOfExperts final : public Sublayer {
  public:
@@ -43,6 +44,7 @@ class MixtureOfExperts final : public Sublayer {
         k_(config.moe_top_k),
         d_(config.d_model),
         f_(config.d_ff),
+        unit_(unit_kind(config)->unit(*unit_kind(config), config)),
         router_(scope / "router", d_, experts_, matrix_init(), false),
         gate_(scope / "experts.gate_proj", experts_, f_, d_, matrix_init(), config.bias),
         up_(scope / "experts.up_proj", experts_, f_, d_, matrix_init(), config.bias),
@@ -56,6 +58,9 @@ class MixtureOfExperts final : public Sublayer {
                                    d_, matrix_init(), config.bias);
       shared_down_ = std::make_unique<Linear>(shared / "down_proj", config.moe_shared_d_ff, d_,
                                               residual_out_init(config), config.bias);
+      if (config.moe_shared_gate) {
+        shared_gate_ = std::make_unique<Linear>(scope / "shared_expert_gate", d_, 1, matrix_init(), false);
+      }
     }
   }
 
@@ -65,12 +70,18 @@ class MixtureOfExperts final : public Sublayer {
     Var rows = reshape(x, {shape[0] * shape[1], d_});
     Var y = routed(rows);
     if (shared_down_ != nullptr) {
-      y = add(y, shared_down_->forward(gated_activation(shared_gate_up_->forward(rows), Activation::silu)));
+      y = add(y, shared(rows));
     }
     return reshape(y, shape);
   }
 
  private:
+  /// rows [R, d] -> [R, d]: what the shared expert writes for every token.
+  Var shared(Var rows) const {
+    Var y = shared_down_->forward(gated(shared_gate_up_->forward(rows), unit_));
+    return shared_gate_ == nullptr ? y : mul(y, sigmoid(shared_gate_->forward(rows)));
+  }
+
   /// rows [R, d] -> [R, d]. Each expert works on its tokens at once; what a token is owed is looked up in the results.
   Var routed(Var rows) const {
     const int64_t R = rows.shape()[0];
@@ -106,7 +117,7 @@ class MixtureOfExperts final : public Sublayer {
       gate_up_bias = concat(bias_halves, 0);
     }
     Var gate_up = linear(x, concat(halves, 0), gate_up_bias);
-    Var hidden = gated_activation(gate_up, Activation::silu);
+    Var hidden = gated(gate_up, unit_);
     return linear(hidden, down_.weight(tape, e), down_.has_bias() ? down_.bias(tape, e) : Var());
   }
 
@@ -114,12 +125,14 @@ class MixtureOfExperts final : public Sublayer {
   int64_t k_;
   int64_t d_;
   int64_t f_;
+  GatedUnit unit_;
   Linear router_;
   ExpertLinears gate_;
   ExpertLinears up_;
   ExpertLinears down_;
   std::unique_ptr<Linear> shared_gate_up_;  // null: no shared expert
   std::unique_ptr<Linear> shared_down_;
+  std::unique_ptr<Linear> shared_gate_;  // null: it counts fully
 };
 
 }  // namespace

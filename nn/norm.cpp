@@ -98,11 +98,19 @@ std::unique_ptr<Norm> make_layernorm(const Scope& scope, int64_t width, double e
   return std::make_unique<LayerNorm>(scope, width, eps);
 }
 
+}  // namespace
+
+// In a file of its own: nn/batchnorm.cpp.
+std::unique_ptr<Norm> make_batchnorm(const Scope& scope, int64_t width, double eps);
+
+namespace {
+
 constexpr NormKind table[] = {
     {"rmsnorm", make_rmsnorm, 1e-6, 0},
     {"layernorm", make_layernorm, 1e-5, 0},
     {"zero_centered_rmsnorm", make_zero_centered_rmsnorm, 1e-6, 1},
     {"scalenorm", make_scalenorm, 1e-6, 0},
+    {"batchnorm", make_batchnorm, 1e-6, 0},
     {"none", make_none, 1e-6, 0},
 };
 

@@ -72,6 +72,9 @@ void AdamW::set_steps(int64_t steps) {
 }
 
 double AdamW::decay_of(const Parameter& parameter) const {
+  if (parameter.is_buffer) {
+    return 0;
+  }
   const Kind kind = kind_of(parameter);
   const bool decays = kind != Kind::bias && (parameter.decay || (kind == Kind::gain && config_.decay_norms));
   return decays ? config_.weight_decay : 0;
@@ -79,6 +82,9 @@ double AdamW::decay_of(const Parameter& parameter) const {
 
 void AdamW::make_groups() {
   for (const Parameter& parameter : store_.parameters()) {
+    if (parameter.is_buffer) {
+      continue;  // without a gradient, decay and moments the update leaves it as it is
+    }
     const std::string name = group_name(kind_of(parameter), parameter.decay);
     const double decay = decay_of(parameter);
     auto group = std::find_if(groups_.begin(), groups_.end(),

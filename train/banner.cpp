@@ -40,7 +40,7 @@ std::string next_command(const Config& config, const TokenFile& data, bool is_co
 std::string parameter_table(const Transformer& model) {
   const Ledger ledger = make_ledger(model);
   Table table({"part", "parameters", "share"});
-  for (const LedgerGroup& group : ledger.groups) {
+  for (const TensorGroup& group : ledger.groups) {
     table.add_row({std::string(group.name), thousands(group.parameters), fmt::format("{:.1f} %", 100 * group.share)});
   }
   table.add_rule();

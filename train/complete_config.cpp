@@ -32,4 +32,15 @@ void complete_config(LoadedConfig& loaded, const TokenFile* data) {
   fail_if_any(problems);
 }
 
+LoadedConfig load_without_data(const std::string& path, const std::vector<std::string>& overrides) {
+  LoadedConfig loaded = load_config(path, overrides);
+  if (loaded.config.model.vocab_size == 0 && !loaded.config.data.path.empty()) {
+    const TokenFile data = open_data_of(loaded);
+    complete_config(loaded, &data);
+  } else {
+    complete_config(loaded, nullptr);
+  }
+  return loaded;
+}
+
 }  // namespace minillm

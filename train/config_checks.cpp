@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "core/utf8.h"
+#include "train/lint.h"
 
 #include <algorithm>
 #include <cmath>
@@ -88,6 +89,13 @@ void derive_run(Config& config, const std::string& stem, Problems& problems) {
       problems.push_back({.where = key, .what = "holds a NUL, which no path can", .found = printable(*text)});
     }
   }
+  if (const std::string fault = fault_of_silence(config.run.silence); !fault.empty()) {
+    problems.push_back({.where = "run.silence",
+                        .what = "names a lint that cannot be silenced",
+                        .found = fault,
+                        .expected = "ids of warnings and infos, \"E12, E20\"",
+                        .hint = "minillm lint --list shows them"});
+  }
   config.run.out = config.run.out.empty() ? "runs/" + config.run.name : config.run.out;
 }
 
@@ -148,6 +156,9 @@ std::vector<std::string> config_notices(const Config& config) {
     notices.push_back(config.optim.lr == 0
                           ? "optim.lr is 0: the weights stay as they are"
                           : fmt::format("optim.lr {} is 0 in float32: the weights stay as they are", config.optim.lr));
+  }
+  if (is_for_counting(config.release)) {
+    notices.push_back("what [release] adds to the model is counted, not trained");
   }
   return notices;
 }

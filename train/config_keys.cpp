@@ -76,7 +76,9 @@ std::vector<ConfigKey> model_keys() {
           "moe_experts", [](Config& c) -> ConfigField { return &c.model.moe_experts; }, most_experts),
       size(
           "moe_top_k", [](Config& c) -> ConfigField { return &c.model.moe_top_k; }, most_experts),
+      plain("moe_unit", [](Config& c) -> ConfigField { return &c.model.moe_unit; }),
       count("moe_shared_d_ff", [](Config& c) -> ConfigField { return &c.model.moe_shared_d_ff; }),
+      plain("moe_shared_gate", [](Config& c) -> ConfigField { return &c.model.moe_shared_gate; }),
       plain("residual", [](Config& c) -> ConfigField { return &c.model.residual; }),
       size(
           "residual_streams", [](Config& c) -> ConfigField { return &c.model.residual_streams; }, most_streams),
@@ -89,6 +91,8 @@ std::vector<ConfigKey> model_keys() {
       plain("qk_norm", [](Config& c) -> ConfigField { return &c.model.qk_norm; }),
       plain("qkv_norm", [](Config& c) -> ConfigField { return &c.model.qkv_norm; }),
       plain("qk_norm_over", [](Config& c) -> ConfigField { return &c.model.qk_norm_over; }, {"head", "width"}),
+      number(
+          "qk_clip", [](Config& c) -> ConfigField { return &c.model.qk_clip; }, 0, infinity, false, true),
       plain("attention_gate", [](Config& c) -> ConfigField { return &c.model.attention_gate; }),
       plain("attention_gate_position", [](Config& c) -> ConfigField { return &c.model.attention_gate_position; },
             {"attended", "q", "k", "v", "output"}),
@@ -157,12 +161,47 @@ std::vector<ConfigKey> train_and_run_keys() {
       word("recompute", [](Config& c) -> ConfigField { return &c.train.recompute; }, {"none"}),
       {"run", "name", [](Config& c) -> ConfigField { return &c.run.name; }},
       {"run", "out", [](Config& c) -> ConfigField { return &c.run.out; }},
+      {"run", "silence", [](Config& c) -> ConfigField { return &c.run.silence; }},
+  };
+}
+
+std::vector<ConfigKey> release_keys() {
+  const auto count = [](const char* name, ConfigField (*field)(Config&), double most = most_size) {
+    return ConfigKey{.section = "release", .name = name, .field = field, .low = 0, .high = most};
+  };
+  const auto size = [](const char* name, ConfigField (*field)(Config&), double most = most_size) {
+    return ConfigKey{.section = "release", .name = name, .field = field, .low = at_least_one, .high = most};
+  };
+  constexpr double most_pixels = 1024;
+  return {
+      {.section = "release",
+       .name = "dtype",
+       .field = [](Config& c) -> ConfigField { return &c.release.dtype; },
+       .words = {"float32", "float64", "bfloat16", "float16"}},
+      {"release", "stated_parameters", [](Config& c) -> ConfigField { return &c.release.stated_parameters; }, 0, 1e18},
+      {"release", "causal_masks", [](Config& c) -> ConfigField { return &c.release.causal_masks; }},
+      {"release", "qkv_bias", [](Config& c) -> ConfigField { return &c.release.qkv_bias; }},
+      {"release", "attention_sinks", [](Config& c) -> ConfigField { return &c.release.attention_sinks; }},
+      {"release", "router_bias", [](Config& c) -> ConfigField { return &c.release.router_bias; }},
+      count(
+          "mtp_layers", [](Config& c) -> ConfigField { return &c.release.mtp_layers; }, most_layers),
+      count(
+          "vision_layers", [](Config& c) -> ConfigField { return &c.release.vision_layers; }, most_layers),
+      count("vision_d_model", [](Config& c) -> ConfigField { return &c.release.vision_d_model; }),
+      count("vision_d_ff", [](Config& c) -> ConfigField { return &c.release.vision_d_ff; }),
+      count("vision_positions", [](Config& c) -> ConfigField { return &c.release.vision_positions; }),
+      size(
+          "vision_patch", [](Config& c) -> ConfigField { return &c.release.vision_patch; }, most_pixels),
+      size(
+          "vision_frames", [](Config& c) -> ConfigField { return &c.release.vision_frames; }, most_pixels),
+      size(
+          "vision_merge", [](Config& c) -> ConfigField { return &c.release.vision_merge; }, most_pixels),
   };
 }
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys = model_keys();
-  for (std::vector<ConfigKey> more : {data_and_optim_keys(), train_and_run_keys()}) {
+  for (std::vector<ConfigKey> more : {data_and_optim_keys(), train_and_run_keys(), release_keys()}) {
     keys.insert(keys.end(), more.begin(), more.end());
   }
   return keys;
@@ -242,7 +281,7 @@ const ConfigKey* find_key_elsewhere(std::string_view except, std::string_view na
 }
 
 std::vector<std::string> section_names() {
-  return {"model", "data", "optim", "train", "run"};
+  return {"model", "data", "optim", "train", "run", "release"};
 }
 
 std::vector<std::string> key_names(std::string_view section) {

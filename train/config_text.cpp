@@ -2,6 +2,8 @@
 
 #include "train/config_file.h"
 
+#include <algorithm>
+
 namespace minillm {
 
 namespace {
@@ -22,6 +24,14 @@ std::string line_of(const ConfigKey& key, const Config& config, const ConfigOrig
   return fmt::format("{:<{}} {}\n", key.name + " = " + value, comment_column, comment(origin_of(key, config, origins)));
 }
 
+/// Whether a section says anything beyond the defaults.
+bool is_set(std::string_view section, const Config& config) {
+  const std::vector<ConfigKey>& keys = config_keys();
+  return std::any_of(keys.begin(), keys.end(), [&](const ConfigKey& key) {
+    return key.section == section && toml_text(key, config) != toml_text(key, Config{});
+  });
+}
+
 }  // namespace
 
 std::string origin_of(const ConfigKey& key, const Config& config, const ConfigOrigins& origins) {
@@ -36,6 +46,9 @@ std::string to_toml(const Config& config, const ConfigOrigins& origins) {
   std::string text = "# The resolved config: every key with its value and where it came from.\n";
   std::string section;
   for (const ConfigKey& key : config_keys()) {
+    if (key.section == "release" && !is_set("release", config)) {
+      continue;  // of a released model alone; runs have nothing to say about it
+    }
     if (key.section != section) {
       section = key.section;
       text += fmt::format("\n[{}]\n", section);

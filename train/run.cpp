@@ -10,6 +10,7 @@
 #include "train/complete_config.h"
 #include "train/config_checks.h"
 #include "train/initial_weights.h"
+#include "train/lint.h"
 #include "train/run_folder.h"
 #include "train/run_loop.h"
 
@@ -114,6 +115,7 @@ RunEnd start_run(const StartRequest& request) {
   for (const std::string& notice : config_notices(loaded.config)) {
     log_warning("{}", notice);
   }
+  log_findings(lint_config(loaded.config, Transformer(loaded.config.model)));
   const Config config = loaded.config;
   const ConfigOrigins origins = loaded.origins;
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.

@@ -5,6 +5,7 @@
 #include "optim/finite.h"
 #include "train/banner.h"
 #include "train/evaluate.h"
+#include "train/lint.h"
 #include "train/memory_estimate.h"
 #include "train/run_folder.h"
 #include "train/summary.h"
@@ -229,6 +230,9 @@ RunEnd RunLoop::finish(const Ending& ending) {
   complete_summary(summary);
   write_summary(summary_path(folder), summary);
   log_end(config(), data_, summary, ending.reason);
+  if (ending.end == RunEnd::finished) {
+    log_findings(audible(lint_metrics(read_metrics(metrics_path(folder)), summary), config()));
+  }
   return ending.end;
 }
 

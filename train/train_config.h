@@ -3,6 +3,7 @@
 
 #include "data/data_config.h"
 #include "nn/model_config.h"
+#include "nn/release.h"
 #include "optim/optim_config.h"
 
 #include <cstdint>
@@ -32,8 +33,9 @@ struct TrainConfig {
 };
 
 struct RunConfig {
-  std::string name;  ///< derived: the config file's name without .toml
-  std::string out;   ///< the run's folder; derived: runs/<name>
+  std::string name;     ///< derived: the config file's name without .toml
+  std::string out;      ///< the run's folder; derived: runs/<name>
+  std::string silence;  ///< lints not to be told: "E12, E20"; those that are errors stay
 };
 
 struct Config {
@@ -42,6 +44,10 @@ struct Config {
   OptimConfig optim;
   TrainConfig train;
   RunConfig run;
+  ReleaseConfig release;
+
+  /// Of released weights, and of what a decoder keeps of past tokens.
+  const std::string& stored_dtype() const { return release.dtype.empty() ? train.dtype : release.dtype; }
 };
 
 }  // namespace minillm

@@ -25,8 +25,12 @@ bool is_mixture(const Config& c) {
   return c.model.ffn == "moe";
 }
 
+const std::string& unit_of(const Config& c) {
+  return is_mixture(c) ? c.model.moe_unit : c.model.ffn;
+}
+
 bool is_situ(const Config& c) {
-  return c.model.ffn == "situ_glu";
+  return unit_of(c) == "situ_glu";
 }
 
 bool is_mla(const Config& c) {
@@ -42,13 +46,15 @@ constexpr Row table[] = {
     {"model.rope_fraction", "model.position", [](const Config& c) { return c.model.position == "rope"; }},
     {"model.position", "model.attention", [](const Config& c) { return c.model.attention != "gdn"; }},
     {"model.d_ff", "model.ffn", [](const Config& c) { return c.model.ffn != "none"; }},
-    {"model.ffn_limit", "model.ffn", [](const Config& c) { return c.model.ffn.starts_with("swiglu_"); }},
-    {"model.ffn_alpha", "model.ffn", [](const Config& c) { return c.model.ffn == "swiglu_oai"; }},
+    {"model.ffn_limit", "model.ffn", [](const Config& c) { return unit_of(c).starts_with("swiglu_"); }},
+    {"model.ffn_alpha", "model.ffn", [](const Config& c) { return unit_of(c) == "swiglu_oai"; }},
     {"model.ffn_gate_bound", "model.ffn", is_situ},
     {"model.ffn_up_bound", "model.ffn", is_situ},
     {"model.moe_experts", "model.ffn", is_mixture},
     {"model.moe_top_k", "model.ffn", is_mixture},
+    {"model.moe_unit", "model.ffn", is_mixture},
     {"model.moe_shared_d_ff", "model.ffn", is_mixture},
+    {"model.moe_shared_gate", "model.moe_shared_d_ff", [](const Config& c) { return c.model.moe_shared_d_ff > 0; }},
     {"model.norm_position", "model.residual", [](const Config& c) { return c.model.residual != "gated"; }},
     {"model.residual_streams", "model.residual",
      [](const Config& c) { return c.model.residual == "mhc" || c.model.residual == "gated"; }},
@@ -58,6 +64,8 @@ constexpr Row table[] = {
     {"model.qk_norm", "model.attention", [](const Config& c) { return attends(c.model); }},
     {"model.qkv_norm", "model.attention", [](const Config& c) { return attends(c.model); }},
     {"model.qk_norm_over", "model.qk_norm", [](const Config& c) { return c.model.qk_norm || c.model.qkv_norm; }},
+    {"model.qk_clip", "model.attention", [](const Config& c) { return attends(c.model); }},
+    {"model.qk_clip", "model.qk_norm", [](const Config& c) { return !c.model.qk_norm && !c.model.qkv_norm; }},
     {"model.attention_gate", "model.attention", [](const Config& c) { return c.model.attention != "gdn"; }},
     {"model.attention_gate_position", "model.attention_gate",
      [](const Config& c) { return c.model.attention_gate != "none"; }},

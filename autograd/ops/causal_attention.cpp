@@ -3,11 +3,17 @@
 #include "autograd/ops/qkv_parts.h"
 #include "core/kernels/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string_view>
+#include <vector>
 
 namespace minillm {
 
 namespace {
+
+constexpr const char* attention_name = "causal_attention";
 
 template <class T>
 struct CausalAttentionNode final : Node {
@@ -24,7 +30,7 @@ Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
   const int64_t B = qkv.shape()[0];
   const int64_t positions = qkv.shape()[1];
   const Shape shape = {B, positions, layout.n_heads * layout.head_dim};
-  auto& node = tape.make<CausalAttentionNode<T>>("causal_attention", {qkv}, shape, qkv.dtype(), here);
+  auto& node = tape.make<CausalAttentionNode<T>>(attention_name, {qkv}, shape, qkv.dtype(), here);
   node.qkv = tape.save(qkv);
   tape.save(node);
   node.layout = layout;
@@ -68,18 +74,8 @@ void CausalAttentionNode<T>::backward(Tape& tape) {
 /// [T, T]: 0 where position u may be seen from t, -1e30 where u > t. Finite, so that every intermediate of the
 /// composition is a number; beside it any score vanishes in rounding, and exp makes it exactly 0.
 Var causal_mask(Tape& tape, int64_t positions, DType dtype) {
-  const Tensor mask = tape.allocate({positions, positions}, dtype);
-  for (int64_t t = 0; t < positions; ++t) {
-    for (int64_t u = 0; u < positions; ++u) {
-      const double value = u <= t ? 0.0 : -1e30;
-      if (dtype == DType::float64) {
-        mask.as<double>()[t * positions + u] = value;
-      } else {
-        mask.as<float>()[t * positions + u] = static_cast<float>(value);
-      }
-    }
-  }
-  return tape.constant(mask);
+  return tape.computed({positions, positions}, dtype,
+                       [=](int64_t i) { return i % positions <= i / positions ? 0.0 : -1e30; });
 }
 
 // The G query heads of one key head are stacked, [G * T, head_dim], so that one product serves them all.
@@ -102,6 +98,46 @@ Var attention_composed(Var qkv, const QkvLayout& layout, bool causal) {
   return reshape(transpose(out, {0, 2, 1, 3}), {B, T, layout.n_heads * head_dim});
 }
 
+/// [H] from stats [B, H, 2, T], whose first rows are each query's largest score.
+std::vector<double> largest_of_stats(const Tensor& stats) {
+  const int64_t B = stats.shape[0];
+  const int64_t H = stats.shape[1];
+  const int64_t positions = stats.shape[3];
+  std::vector<double> largest(static_cast<size_t>(H), -std::numeric_limits<double>::infinity());
+  for (int64_t row = 0; row < B * H; ++row) {
+    double& of_head = largest[static_cast<size_t>(row % H)];
+    for (int64_t t = 0; t < positions; ++t) {
+      of_head = std::max(of_head, stats.at(row * 2 * positions + t));
+    }
+  }
+  return largest;
+}
+
+/// The same from queries and keys, one score after the other.
+std::vector<double> largest_scores_of(const Tensor& qkv, const QkvLayout& layout, bool causal) {
+  const int64_t positions = qkv.shape[1];
+  const double scale = 1 / std::sqrt(static_cast<double>(layout.head_dim));
+  std::vector<double> largest(static_cast<size_t>(layout.n_heads), -std::numeric_limits<double>::infinity());
+  for (int64_t b = 0; b < qkv.shape[0]; ++b) {
+    for (int64_t t = 0; t < positions; ++t) {
+      for (int64_t u = 0; u < (causal ? t + 1 : positions); ++u) {
+        for (int64_t h = 0; h < layout.n_heads; ++h) {
+          const int64_t q = (b * positions + t) * layout.width() + layout.slice_offset(h);
+          const int64_t k_slice = layout.n_heads + h / layout.heads_per_kv();
+          const int64_t k = (b * positions + u) * layout.width() + layout.slice_offset(k_slice);
+          double score = 0;
+          for (int64_t j = 0; j < layout.head_dim; ++j) {
+            score += qkv.at(q + j) * qkv.at(k + j);
+          }
+          double& of_head = largest[static_cast<size_t>(h)];
+          of_head = std::max(of_head, scale * score);
+        }
+      }
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
 Var causal_attention(Var qkv, QkvLayout layout, Here here) {
@@ -112,6 +148,16 @@ Var causal_attention(Var qkv, QkvLayout layout, Here here) {
   }
   return qkv.dtype() == DType::float64 ? causal_attention_fused<double>(qkv, layout, here)
                                        : causal_attention_fused<float>(qkv, layout, here);
+}
+
+std::vector<double> largest_scores(Var qkv, Var attended, const QkvLayout& layout, bool causal) {
+  const Node& node = attended.node();
+  if (std::string_view(node.op) != attention_name) {
+    return largest_scores_of(qkv.value(), layout, causal);
+  }
+  return attended.dtype() == DType::float64
+             ? largest_of_stats(static_cast<const CausalAttentionNode<double>&>(node).stats)
+             : largest_of_stats(static_cast<const CausalAttentionNode<float>&>(node).stats);
 }
 
 Var bidirectional_attention(Var qkv, QkvLayout layout, Here here) {

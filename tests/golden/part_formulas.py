@@ -111,6 +111,12 @@ def layernorm(w, x):
     return F.layer_norm(x, (D,), w('norm.weight', D), w('norm.bias', D), EPS)
 
 
+def batchnorm(w, x):
+    """In training: over batch and positions, channel by channel."""
+    return F.batch_norm(x.reshape(-1, D), None, None, w('norm.weight', D), w('norm.bias', D), True, 0.1,
+                        EPS).reshape(x.shape)
+
+
 def scalenorm(w, x):
     """g x / |x|, eps standing under the root as in the other norms: d eps is added to |x|^2."""
     return w('norm.weight', 1) * x / torch.sqrt((x * x).sum(-1, keepdim=True) + D * EPS)
@@ -243,7 +249,7 @@ def gated_deltanet(key_heads, value_heads, dk, dv, gate):
     return run
 
 
-def mixture(experts, k, shared=0, width=6, bias=False):
+def mixture(experts, k, shared=0, width=6, bias=False, unit=lambda gate, up: silu(gate) * up, shared_gate=False):
     """Every expert works on every token; the chosen ones count."""
     def run(w, x):
         def of_experts(name, x, equation, out):
@@ -254,13 +260,14 @@ def mixture(experts, k, shared=0, width=6, bias=False):
         best, chosen = torch.topk(p, k)
         best = best if k == 1 else best / best.sum(-1, keepdim=True)
         shares = torch.zeros_like(p).scatter(-1, chosen, best)
-        hidden = silu(of_experts('gate_proj', x, 'btd,efd->btef', width)) * \
-            of_experts('up_proj', x, 'btd,efd->btef', width)
+        hidden = unit(of_experts('gate_proj', x, 'btd,efd->btef', width),
+                      of_experts('up_proj', x, 'btd,efd->btef', width))
         y = torch.einsum('bte,bted->btd', shares, of_experts('down_proj', hidden, 'btef,edf->bted', D))
         if shared > 0:
-            h = silu(linear(w, 'mlp.shared_expert.gate_proj', x, shared, False)) * \
-                linear(w, 'mlp.shared_expert.up_proj', x, shared, False)
-            y = y + linear(w, 'mlp.shared_expert.down_proj', h, D, False)
+            h = unit(linear(w, 'mlp.shared_expert.gate_proj', x, shared, False),
+                     linear(w, 'mlp.shared_expert.up_proj', x, shared, False))
+            gate = torch.sigmoid(linear(w, 'mlp.shared_expert_gate', x, 1, False)) if shared_gate else 1
+            y = y + gate * linear(w, 'mlp.shared_expert.down_proj', h, D, False)
         return y
     return run
 

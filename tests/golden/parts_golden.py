@@ -14,9 +14,9 @@ import torch
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 from part_formulas import (  # noqa: E402
-    B, D, T, Weights, attention, attnres_stack, clamp_unit, gated_deltanet, gated_ffn, gated_stack, gelu, gelu_tanh,
-    latent_attention, layernorm, mhc_stack, mixture, oai_unit, plain_ffn, plain_stack, rmsnorm, scalenorm, silu,
-    situ_unit, uniform, zero_centered)
+    B, D, T, Weights, attention, attnres_stack, batchnorm, clamp_unit, gated_deltanet, gated_ffn, gated_stack, gelu,
+    gelu_tanh, latent_attention, layernorm, mhc_stack, mixture, oai_unit, plain_ffn, plain_stack, rmsnorm,
+    scalenorm, silu, situ_unit, uniform, zero_centered)
 
 CONFIG = ['model.vocab_size=11', 'model.d_model=8', 'model.n_heads=2', 'model.d_ff=6', 'model.max_seq_len=5',
           'data.seq_len=5']
@@ -43,6 +43,7 @@ PARTS = [
     ('norm', 'zero_centered_rmsnorm', ['model.norm=zero_centered_rmsnorm', 'model.norm_eps=1e-3'], zero_centered),
     ('norm', 'layernorm', ['model.norm=layernorm', 'model.norm_eps=1e-3'], layernorm),
     ('norm', 'scalenorm', ['model.norm=scalenorm', 'model.norm_eps=1e-3'], scalenorm),
+    ('norm', 'batchnorm', ['model.norm=batchnorm', 'model.norm_eps=1e-3'], batchnorm),
     ('norm', 'none', ['model.norm=none'], lambda w, x: x),
     ('mixer', 'full', ['model.attention=full'], attention()),
     ('mixer', 'full_mqa_bias', ['model.n_kv_heads=1', 'model.bias=true'], attention(kv_heads=1, bias=True)),
@@ -55,6 +56,9 @@ PARTS += [
     ('ffn', 'moe_bias', ['model.ffn=moe', 'model.moe_experts=3', 'model.bias=true'], mixture(3, 2, bias=True)),
     ('ffn', 'moe_shared', ['model.ffn=moe', 'model.moe_experts=3', 'model.moe_top_k=1', 'model.moe_shared_d_ff=5'],
      mixture(3, 1, 5)),
+    ('ffn', 'moe_gated_oai', ['model.ffn=moe', 'model.moe_experts=3', 'model.moe_unit=swiglu_oai',
+                              'model.moe_shared_d_ff=5', 'model.moe_shared_gate=true'],
+     mixture(3, 2, 5, unit=oai_unit(7.0), shared_gate=True)),
     ('mixer', 'qk_norm', ['model.qk_norm=true', 'model.n_kv_heads=1'], attention(kv_heads=1, norms='qk')),
     ('mixer', 'qk_norm_width', ['model.qk_norm=true', 'model.qk_norm_over=width', 'model.n_kv_heads=1'],
      attention(kv_heads=1, norms='qk', over='width')),

@@ -21,8 +21,8 @@ int64_t count_of(ModelConfig config) {
   return Transformer(config).parameters().count();
 }
 
-const LedgerGroup& group(const Ledger& ledger, std::string_view name) {
-  for (const LedgerGroup& entry : ledger.groups) {
+const TensorGroup& group(const Ledger& ledger, std::string_view name) {
+  for (const TensorGroup& entry : ledger.groups) {
     if (entry.name == name) {
       return entry;
     }
@@ -49,7 +49,7 @@ TEST_CASE("the baseline's ledger, line by line") {
   CHECK(ledger.active_parameters == ledger.parameters);
   CHECK(group(ledger, "norms").parameters == 4 * 512 + 256);
   CHECK(ledger.classic_estimate == 12 * 4 * 256 * 256 + 2048 * 256);
-  CHECK(ledger.crossover_context == 1032);
+  CHECK(ledger.crossover_context() == 1032);
   CHECK(ledger.kv_values_per_token == 2048);
   // Forward and twice as much backward: two for every element of a matrix, the tied head among them, and two for every
   // element of the 128.5 keys and 128.5 values that a position of T = 256 reads on average in each of four layers.
@@ -136,7 +136,7 @@ TEST_CASE("a hybrid's ledger tells linear layers from full ones, and what a deco
   CHECK(group(ledger, "linear_attention").per_unit == 268336);
   CHECK(ledger.kv_values_per_token == 512);
   CHECK(ledger.state_values == 3 * 8 * 32 * 32);
-  CHECK(ledger.crossover_context == 4 * 1032);
+  CHECK(ledger.crossover_context() == 4 * 1032);
 }
 
 TEST_CASE("of a mixture the chosen experts are active") {
@@ -150,7 +150,7 @@ TEST_CASE("of a mixture the chosen experts are active") {
   const Ledger ledger = make_ledger(Transformer(config));
   CHECK(group(ledger, "ffn").per_unit == 4 * 256 + 4 * 3 * 256 * 172 + 3 * 256 * 100);
   CHECK(ledger.parameters - ledger.active_parameters == 4 * 3 * 3 * 256 * 172);
-  CHECK(ledger.crossover_context == 1.5 * 272);
+  CHECK(ledger.crossover_context() == 1.5 * 272);
 }
 
 TEST_CASE("a widened stream is counted as residual, its ends beside the layers") {

@@ -57,7 +57,7 @@ TEST_CASE("derive refuses what does not fit, by key, with what would") {
   CHECK(problem([](ModelConfig& c) { c.head_dim = -4; }).starts_with("model.head_dim: is too small; found -4"));
   CHECK(problem([](ModelConfig& c) { c.norm = "rms"; }) ==
         "model.norm: unknown word; found \"rms\"; expected one of rmsnorm, layernorm, "
-        "zero_centered_rmsnorm, scalenorm, none; did you mean rmsnorm?");
+        "zero_centered_rmsnorm, scalenorm, batchnorm, none; did you mean rmsnorm?");
   CHECK(problem([](ModelConfig& c) { c.norm_position = "before"; }) ==
         "model.norm_position: unknown word; found \"before\"; expected one of pre, post, sublayer_output");
   CHECK(problem([](ModelConfig& c) { c.position = "alibi"; }) ==

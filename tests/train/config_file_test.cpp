@@ -88,7 +88,7 @@ TEST_CASE("unknown keys and sections are named with their line and the nearest k
   CHECK(problems("[model]\nn_embd = 64\n") == "a.toml:2: unknown key model.n_embd; did you mean d_model?");
   CHECK(problems("[train]\nblock_size = 64\n") ==
         "a.toml:2: unknown key train.block_size; did you mean seq_len of [data]?");
-  CHECK(problems("[run]\nzzzzz = 1\n") == "a.toml:2: unknown key run.zzzzz; the keys of [run] are name, out");
+  CHECK(problems("[run]\nzzzzz = 1\n") == "a.toml:2: unknown key run.zzzzz; the keys of [run] are name, out, silence");
   CHECK(problems("bse = 'x.toml'\n") == "a.toml:1: unknown key bse; did you mean base?");
   CHECK(problems("[[run]]\nname = 'x'\n") == "a.toml:1: run: wrong type; found an array; expected a table, [run]");
   CHECK(problems("[optim]\nlearing_rate = 3e-4\n[trian]\nx = 1\n[train]\nlr = 1\n") ==
@@ -198,7 +198,7 @@ TEST_CASE("what must fit together in a model is told with the other problems, ea
   CHECK(
       problems("[model]\nd_model = 100\nn_heads = 12\nn_kv_heads = 5\nnorm = \"layrnorm\"\n[optim]\nlr = -1\n") ==
       "a.toml:5: model.norm: unknown word; found \"layrnorm\"; expected one of rmsnorm, layernorm, "
-      "zero_centered_rmsnorm, scalenorm, none; did you mean layernorm?\n"
+      "zero_centered_rmsnorm, scalenorm, batchnorm, none; did you mean layernorm?\n"
       "a.toml:3: model.n_heads: d_model 100 is not a multiple of the number of heads; found 12; expected 10 or 20; or "
       "set model.head_dim\n"
       "a.toml:4: model.n_kv_heads: does not divide n_heads 12; found 5; expected 4 or 6\n"
@@ -358,7 +358,8 @@ TEST_CASE("every key of the table survives writing and reading with a value of i
                                                     {"ffn", "gelu"},
                                                     {"residual", "none"},
                                                     {"attention", "full"},
-                                                    {"attention_gate", "elementwise"}};
+                                                    {"attention_gate", "elementwise"},
+                                                    {"silence", "E12"}};
   int written = 0;
   for (const ConfigKey& key : config_keys()) {
     Config changed = config;
@@ -378,7 +379,7 @@ TEST_CASE("every key of the table survives writing and reading with a value of i
     CHECK(diff(again.config, changed).empty());
     ++written;
   }
-  CHECK(written == 79);
+  CHECK(written == 97);
 }
 
 TEST_CASE("diff lists the keys that changed with both values") {

@@ -132,12 +132,17 @@ void check_part(const json& file, const json& part, const TapeOptions& options) 
   tape.backward(sum_all(mul(y, tape.constant(dy.tensor()))));
   store.finish_gradients();
   CHECK(difference(leaf.grad(), part["dx"]) < bar);
-  CHECK(store.names().size() == part["gradients"].size());
+  size_t compared = 0;
   for (const NamedTensor& tensor : store.named_tensors()) {
     CAPTURE(tensor.name);
+    if (tensor.is_buffer) {
+      continue;
+    }
+    ++compared;
     REQUIRE(part["gradients"].contains(tensor.name));
     CHECK(difference(tensor.grad, part["gradients"][std::string(tensor.name)]) < bar);
   }
+  CHECK(compared == part["gradients"].size());
 }
 
 }  // namespace

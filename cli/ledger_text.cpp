@@ -1,0 +1,146 @@
+#include "cli/ledger_text.h"
+
+#include "core/terminal.h"
+#include "core/text.h"
+#include "train/config_keys.h"
+
+#include <fmt/format.h>
+
+namespace minillm::cli {
+
+namespace {
+
+std::string derivation_text(const TensorGroup& group) {
+  std::string text = group.derivation;
+  if (group.beside != 0) {
+    const char* where = group.name == "norms" ? "final" : (group.name == "residual" ? "at both ends" : "in no layer");
+    text += fmt::format(", {} {} {}", group.beside > 0 ? '+' : '-', thousands(std::abs(group.beside)), where);
+  }
+  return text;
+}
+
+JsonObject group_json(const TensorGroup& group) {
+  JsonObject json;
+  json.add("name", group.name);
+  json.add("parameters", group.parameters);
+  json.add("per_unit", group.per_unit);
+  json.add("units", group.units);
+  json.add("share", group.share);
+  json.add("of", all_parameters);
+  json.add("text_share", group.text_share);
+  json.add("derivation", group.derivation);
+  return json;
+}
+
+JsonObject gap_json(const GapItem& item) {
+  JsonObject json;
+  json.add("what", item.what);
+  json.add("parameters", item.parameters);
+  return json;
+}
+
+}  // namespace
+
+JsonObject config_json(const Config& config) {
+  JsonObject all;
+  for (const std::string& section : section_names()) {
+    JsonObject json;
+    for (const ConfigKey& key : config_keys()) {
+      if (key.section == section) {
+        const std::string text = toml_text(key, config);
+        json.add_raw(key.name, text.empty() ? "null" : text);
+      }
+    }
+    all.add(section, json);
+  }
+  return all;
+}
+
+JsonObject finding_json(const Finding& finding) {
+  JsonObject json;
+  json.add("id", finding.rule->id);
+  json.add("severity", severity_name(finding.rule->severity));
+  json.add("name", finding.rule->name);
+  json.add("message", finding.what);
+  json.add("advice", finding.advice);
+  return json;
+}
+
+std::string percent_text(double share) {
+  return fmt::format("{:.2f} %", 100 * share);
+}
+
+int64_t dtype_bytes(std::string_view dtype) {
+  if (dtype == "float64") {
+    return 8;
+  }
+  return dtype == "float32" ? 4 : 2;
+}
+
+std::string parts_text(const TensorCount& count) {
+  const bool has_more = count.text_parameters != count.parameters;
+  std::vector<std::string> headings = {"part", "parameters", "share"};
+  if (has_more) {
+    headings.emplace_back("of text");
+  }
+  for (const char* heading : {"per unit", "units", "per unit from shapes"}) {
+    headings.emplace_back(heading);
+  }
+  Table table(headings);
+  for (const TensorGroup& group : count.groups) {
+    std::vector<std::string> cells = {std::string(group.name), thousands(group.parameters), percent_text(group.share)};
+    if (has_more) {
+      cells.push_back(group.in_text_model ? percent_text(group.text_share) : "-");
+    }
+    for (std::string cell : {thousands(group.per_unit), thousands(group.units), derivation_text(group)}) {
+      cells.push_back(std::move(cell));
+    }
+    table.add_row(cells);
+  }
+  table.add_rule();
+  if (has_more) {
+    const double share = static_cast<double>(count.text_parameters) / static_cast<double>(count.parameters);
+    table.add_row({"text model", thousands(count.text_parameters), percent_text(share), "100 %"});
+  }
+  table.add_row({"all", thousands(count.parameters), "100 %"});
+  std::string text = table.text();
+  text +=
+      fmt::format("shares are of {}{}", all_parameters, has_more ? fmt::format(", then of {}", text_parameters) : "");
+  if (count.classic_estimate > 0) {
+    text += fmt::format("; classic estimate 12 L d^2 + V d = {}, off by {}", thousands(count.classic_estimate),
+                        thousands(count.gap()));
+  }
+  return text + "\n";
+}
+
+void add_count(JsonObject& json, const TensorCount& count) {
+  std::vector<JsonObject> groups;
+  for (const TensorGroup& group : count.groups) {
+    groups.push_back(group_json(group));
+  }
+  std::vector<JsonObject> gap_items;
+  for (const GapItem& item : count.gap_items) {
+    gap_items.push_back(gap_json(item));
+  }
+  json.add("parameters", count.parameters);
+  json.add("text_parameters", count.text_parameters);
+  json.add("buffers", count.buffers);
+  json.add("file_elements", count.file_elements());
+  json.add("tensors", count.tensors);
+  json.add("groups", groups);
+  json.add("classic_estimate", count.classic_estimate);
+  json.add("gap", count.gap());
+  json.add("gap_items", gap_items);
+}
+
+void add_costs(JsonObject& json, const Ledger& ledger, std::string_view dtype) {
+  json.add("active_parameters", ledger.active_parameters);
+  json.add("flops_per_token", ledger.flops_per_token);
+  json.add("ffn_flops_per_token", ledger.ffn_flops_per_token);
+  json.add("score_flops_per_past_token", ledger.score_flops_per_past);
+  json.add("crossover_context", ledger.crossover_context());
+  json.add("kv_bytes_per_token", ledger.kv_values_per_token * dtype_bytes(dtype));
+  json.add("state_bytes", ledger.state_values * dtype_bytes(dtype));
+}
+
+}  // namespace minillm::cli

@@ -1,0 +1,186 @@
+#include "generate/layer_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+
+namespace minillm {
+
+namespace {
+
+constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> values_of(const Node& node) {
+  std::vector<double> values(static_cast<size_t>(node.value.numel()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = node.value.at(static_cast<int64_t>(i));
+  }
+  return values;
+}
+
+double rms(const std::vector<double>& values) {
+  double squares = 0;
+  for (const double value : values) {
+    squares += value * value;
+  }
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+/// Mean cosine over all pairs of the T vectors of each of B sequences: with unit vectors u_t,
+/// (|sum_t u_t|^2 - T) / (T (T - 1)).
+double mean_cosine(const std::vector<double>& values, int64_t B, int64_t T) {
+  if (T < 2) {
+    return not_there;
+  }
+  const auto width = static_cast<int64_t>(values.size()) / (B * T);
+  double total = 0;
+  for (int64_t b = 0; b < B; ++b) {
+    std::vector<double> sum(static_cast<size_t>(width), 0.0);
+    for (int64_t t = 0; t < T; ++t) {
+      const double* vector = values.data() + (b * T + t) * width;
+      double squares = 0;
+      for (int64_t i = 0; i < width; ++i) {
+        squares += vector[i] * vector[i];
+      }
+      const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
+      for (int64_t i = 0; i < width; ++i) {
+        sum[static_cast<size_t>(i)] += scale * vector[i];
+      }
+    }
+    double length = 0;
+    for (const double component : sum) {
+      length += component * component;
+    }
+    total += (length - static_cast<double>(T)) / static_cast<double>(T * (T - 1));
+  }
+  return total / static_cast<double>(B);
+}
+
+/// Mean weight on key 0 over the rows of queries 1 to T - 1. probabilities [.., T, T]
+double first_token_share(const std::vector<double>& probabilities, int64_t T) {
+  const auto rows = static_cast<int64_t>(probabilities.size()) / T;
+  double sum = 0;
+  int64_t counted = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    if (row % T != 0) {
+      sum += probabilities[static_cast<size_t>(row * T)];
+      ++counted;
+    }
+  }
+  return counted == 0 ? not_there : sum / static_cast<double>(counted);
+}
+
+/// Share of the last axis' positions that are 0 in every row.
+double dead_share(const std::vector<double>& hidden, int64_t width) {
+  int64_t dead = 0;
+  for (int64_t unit = 0; unit < width; ++unit) {
+    bool alive = false;
+    for (size_t i = static_cast<size_t>(unit); i < hidden.size() && !alive; i += static_cast<size_t>(width)) {
+      alive = hidden[i] != 0;
+    }
+    dead += alive ? 0 : 1;
+  }
+  return static_cast<double>(dead) / static_cast<double>(width);
+}
+
+/// How the k choices of each row of scores [R, E] fall on the E experts.
+std::vector<double> choices(const std::vector<double>& scores, int64_t experts, int64_t k) {
+  std::vector<double> shares(static_cast<size_t>(experts), 0.0);
+  std::vector<int64_t> order(static_cast<size_t>(experts));
+  const auto rows = static_cast<int64_t>(scores.size()) / experts;
+  for (int64_t row = 0; row < rows; ++row) {
+    const double* of_row = scores.data() + row * experts;
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return of_row[a] > of_row[b]; });
+    for (int64_t i = 0; i < k; ++i) {
+      shares[static_cast<size_t>(order[static_cast<size_t>(i)])] += 1 / static_cast<double>(rows * k);
+    }
+  }
+  return shares;
+}
+
+/// The nodes of one layer that are looked at; null: not there.
+struct LayerNodes {
+  const Node* stream = nullptr;         // the layer's last
+  const Node* probabilities = nullptr;  // of full attention
+  const Node* hidden = nullptr;         // what the FFN's down_proj reads
+  const Node* scores = nullptr;         // of the experts, for each token
+};
+
+bool is_square(const Shape& shape, int64_t T) {
+  const int rank = shape.rank();
+  return rank >= 2 && shape[rank - 1] == T && shape[rank - 2] == T;
+}
+
+/// "model.layers.12.mlp" -> 12; -1 outside of layers.
+int64_t layer_of(std::string_view scope) {
+  constexpr std::string_view start = "model.layers.";
+  return scope.starts_with(start) ? std::atoll(scope.data() + start.size()) : -1;
+}
+
+std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config, int64_t T) {
+  std::vector<LayerNodes> layers(static_cast<size_t>(config.n_layers));
+  for (NodeId id = 0; id < tape.size(); ++id) {
+    const Node& node = tape.node(id);
+    const std::string_view scope = node.scope;
+    const int64_t layer = layer_of(scope);
+    if (layer < 0) {
+      continue;
+    }
+    LayerNodes& nodes = layers[static_cast<size_t>(layer)];
+    nodes.stream = &node;
+    if (std::string_view(node.op) == "softmax" && is_square(node.value.shape, T)) {
+      nodes.probabilities = &node;
+    }
+    if (std::string_view(node.op) == "top_k") {
+      nodes.scores = &tape.node(node.inputs[0]);
+    }
+    if (scope.ends_with(".mlp") && node.value.shape.rank() == 3 && node.value.shape[2] == config.d_ff) {
+      nodes.hidden = &node;
+    }
+  }
+  return layers;
+}
+
+LayerStatistics statistics_of(const LayerNodes& nodes, const ModelConfig& config, int64_t B, int64_t T) {
+  LayerStatistics statistics;
+  const std::vector<double> stream = values_of(*nodes.stream);
+  statistics.stream_rms = rms(stream);
+  statistics.token_cosine = mean_cosine(stream, B, T);
+  if (nodes.probabilities != nullptr) {
+    statistics.first_token_share = first_token_share(values_of(*nodes.probabilities), T);
+  }
+  if (nodes.scores != nullptr) {
+    statistics.expert_shares = choices(values_of(*nodes.scores), config.moe_experts, config.moe_top_k);
+  }
+  if (nodes.hidden != nullptr) {
+    const std::vector<double> hidden = values_of(*nodes.hidden);
+    const auto [low, high] = std::minmax_element(hidden.begin(), hidden.end());
+    statistics.ffn_largest = std::max(-*low, *high);
+    statistics.ffn_dead = dead_share(hidden, config.d_ff);
+  }
+  return statistics;
+}
+
+}  // namespace
+
+ModelStatistics layer_statistics(const Transformer& model, std::span<const int32_t> ids, int64_t batch_size) {
+  Tape tape({.ops = Ops::composed, .record = false, .training = false, .retain = true});
+  const ModelConfig& config = model.config();
+  model.logits(tape, ids, batch_size);
+  const auto T = static_cast<int64_t>(ids.size()) / batch_size;
+  ModelStatistics statistics;
+  NodeId first_of_layers = 0;
+  while (layer_of(tape.node(first_of_layers).scope) < 0) {
+    ++first_of_layers;
+  }
+  statistics.embedding_rms = rms(values_of(tape.node(first_of_layers - 1)));
+  for (const LayerNodes& nodes : find_nodes(tape, config, T)) {
+    statistics.layers.push_back(statistics_of(nodes, config, batch_size, T));
+  }
+  return statistics;
+}
+
+}  // namespace minillm

@@ -1,0 +1,32 @@
+#pragma once
+// What one forward pass shows of each layer of a model: how large the residual stream is, how alike its tokens are,
+// where attention looks, what the feed-forward network's units do.
+
+#include "nn/transformer.h"
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace minillm {
+
+/// Means over all tokens of a batch. NaN: the layer has no such value.
+struct LayerStatistics {
+  double stream_rms = 0;    ///< root of the mean square of the stream behind the layer
+  double token_cosine = 0;  ///< cosine of two tokens' vectors of that stream, over all pairs of a sequence; of one: NaN
+  double first_token_share = std::numeric_limits<double>::quiet_NaN();  ///< of attention, from tokens behind the first
+  double ffn_largest = std::numeric_limits<double>::quiet_NaN();        ///< |value| that down_proj reads
+  std::vector<double> expert_shares;  ///< of a mixture: of the tokens' choices, how many fell on each expert
+  double ffn_dead = std::numeric_limits<double>::quiet_NaN();  ///< share of the inner units that are 0 for every token
+};
+
+struct ModelStatistics {
+  double embedding_rms = 0;  ///< of the stream that enters the first layer
+  std::vector<LayerStatistics> layers;
+};
+
+/// Of the sequences `ids` [B, T], without dropout. Every intermediate value is kept: memory grows with B T^2.
+ModelStatistics layer_statistics(const Transformer& model, std::span<const int32_t> ids, int64_t batch_size);
+
+}  // namespace minillm

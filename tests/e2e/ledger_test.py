@@ -1,0 +1,273 @@
+"""`minillm ledger` against sums done by hand from the public sizes of each model, and against a header that a released
+file would have. Each value is one that the course states."""
+import json
+import math
+import struct
+
+import support
+
+MODELS = support.ROOT / "configs" / "presets" / "models"
+QWEN = {"d": 5120, "f": 17408, "L": 64, "V": 248320}
+
+# Sizes of the published config, in Hugging Face's words.
+QWEN_CONFIG = {
+    "model_type": "qwen3_5", "tie_word_embeddings": False, "dtype": "bfloat16",
+    "text_config": {
+        "vocab_size": 248320, "hidden_size": 5120, "num_hidden_layers": 64, "num_attention_heads": 24,
+        "num_key_value_heads": 4, "head_dim": 256, "intermediate_size": 17408, "max_position_embeddings": 262144,
+        "rms_norm_eps": 1e-6, "full_attention_interval": 4, "linear_num_key_heads": 16, "linear_num_value_heads": 48,
+        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
+        "mtp_num_hidden_layers": 1, "rope_parameters": {"rope_theta": 1e7, "partial_rotary_factor": 0.25}},
+    "vision_config": {
+        "depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "num_position_embeddings": 2304,
+        "patch_size": 16, "temporal_patch_size": 2, "spatial_merge_size": 2}}
+
+
+def qwen_tensors():
+    """Names and shapes as the released files have them: linear attention's projections in four parts."""
+    d, f, V = QWEN["d"], QWEN["f"], QWEN["V"]
+    ffn = {"mlp.gate_proj.weight": [f, d], "mlp.up_proj.weight": [f, d], "mlp.down_proj.weight": [d, f]}
+    norms = {"input_layernorm.weight": [d], "post_attention_layernorm.weight": [d]}
+    full = {"self_attn.q_proj.weight": [12288, d], "self_attn.k_proj.weight": [1024, d],
+            "self_attn.v_proj.weight": [1024, d], "self_attn.o_proj.weight": [d, 6144],
+            "self_attn.q_norm.weight": [256], "self_attn.k_norm.weight": [256]}
+    linear = {"linear_attn.in_proj_qkv.weight": [10240, d], "linear_attn.in_proj_z.weight": [6144, d],
+              "linear_attn.in_proj_b.weight": [48, d], "linear_attn.in_proj_a.weight": [48, d],
+              "linear_attn.conv1d.weight": [10240, 1, 4], "linear_attn.A_log": [48], "linear_attn.dt_bias": [48],
+              "linear_attn.norm.weight": [128], "linear_attn.out_proj.weight": [d, 6144]}
+    tensors = {"model.language_model.embed_tokens.weight": [V, d], "model.language_model.norm.weight": [d],
+               "lm_head.weight": [V, d]}
+    for layer in range(QWEN["L"]):
+        mixer = full if layer % 4 == 3 else linear
+        for name, shape in {**ffn, **norms, **mixer}.items():
+            tensors[f"model.language_model.layers.{layer}.{name}"] = shape
+    for name, shape in {**ffn, **norms, **full}.items():
+        tensors[f"mtp.layers.0.{name}"] = shape
+    tensors["mtp.fc.weight"] = [d, 2 * d]
+    for norm in ("norm", "pre_fc_norm_embedding", "pre_fc_norm_hidden"):
+        tensors[f"mtp.{norm}.weight"] = [d]
+    h, wide = 1152, 4304
+    linears = {"attn.qkv": [3 * h, h], "attn.proj": [h, h], "mlp.linear_fc1": [wide, h], "mlp.linear_fc2": [h, wide]}
+    for block in range(27):
+        for name, shape in {**linears, "norm1": [h], "norm2": [h]}.items():
+            tensors[f"model.visual.blocks.{block}.{name}.weight"] = shape
+            tensors[f"model.visual.blocks.{block}.{name}.bias"] = shape[:1]
+    ends = {"patch_embed.proj": [h, 3, 2, 16, 16], "merger.norm": [h], "merger.linear_fc1": [4 * h, 4 * h],
+            "merger.linear_fc2": [d, 4 * h]}
+    for name, shape in ends.items():
+        tensors[f"model.visual.{name}.weight"] = shape
+        tensors[f"model.visual.{name}.bias"] = shape[:1]
+    tensors["model.visual.pos_embed.weight"] = [2304, h]
+    return tensors
+
+
+def header_only(tensors, dtypes=None):
+    """The bytes of a safetensors file that ends where its values would begin."""
+    sizes = {"BF16": 2, "F32": 4, "U8": 1}
+    entries, offset = {}, 0
+    for name, shape in tensors.items():
+        dtype = (dtypes or {}).get(name, "BF16")
+        end = offset + math.prod(shape) * sizes[dtype]
+        entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(entries).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+class Ledger(support.Case):
+    def ledger(self, *words):
+        return json.loads(self.run_program("ledger", *words, "--json").stdout)
+
+    def check_config(self, *words):
+        return json.loads(self.run_program("check", *words, "--json").stdout)
+
+    @staticmethod
+    def groups(ledger):
+        return {group["name"]: group for group in ledger["groups"]}
+
+    @staticmethod
+    def lint(checked, lint_id):
+        return next(lint["message"] + " " + lint["advice"] for lint in checked["lints"] if lint["id"] == lint_id)
+
+    def test_baseline(self):  # B1 to B15
+        baseline = support.ROOT / "configs" / "baseline.toml"
+        ledger = self.ledger(baseline)
+        groups = self.groups(ledger)
+        self.assertEqual(groups["embed_tokens"]["parameters"], 524288)
+        self.assertEqual(groups["full_attention"]["per_unit"], 262144)
+        self.assertEqual(groups["ffn"]["per_unit"], 528384)
+        self.assertEqual(groups["norms"]["per_unit"], 512)
+        self.assertEqual(groups["norms"]["parameters"] - 4 * groups["norms"]["per_unit"], 256)
+        self.assertEqual(ledger["parameters"], 3688704)
+        self.assertEqual(round(100 * groups["ffn"]["share"], 1), 57.3)
+        gelu = self.groups(self.ledger(baseline, "model.ffn=gelu", "model.d_ff=1024"))["ffn"]["per_unit"]
+        self.assertEqual(gelu, 524288)
+        wide = self.check_config(baseline, "model.d_ff=1024")
+        self.assertIn("model.d_ff = 688", self.lint(wide, "E11"))
+        self.assertEqual(self.groups(wide)["ffn"]["per_unit"] / gelu - 1, 0.5)
+        self.assertIn("0.00707", self.lint(self.check_config(baseline, "model.residual_out_init=plain"), "E20"))
+        self.assertLess(abs(groups["ffn"]["per_unit"] / gelu - 1), 0.01)
+        without = self.ledger(support.ROOT / "configs" / "ablations" / "no_ffn.toml")["parameters"]
+        self.assertEqual(without, 3673344)
+        self.assertLess(abs(without / 3688704 - 1), 0.01)
+        self.assertEqual(ledger["crossover_context"], 1032)
+        halved = self.groups(self.ledger(baseline, "model.n_kv_heads=4"))["full_attention"]["derivation"]
+        self.assertEqual(halved, "2*256*256 + 2*128*256")  # B52: k and v are half as wide
+
+    def check_qwen(self, ledger):
+        d, f, L = QWEN["d"], QWEN["f"], QWEN["L"]
+        groups = self.groups(ledger)
+        ffn, full, linear = (groups[name] for name in ("ffn", "full_attention", "linear_attention"))
+        self.assertEqual(ffn["per_unit"], 267386880)
+        self.assertEqual(full["per_unit"], 104858112)
+        self.assertEqual(linear["per_unit"], 115876064)
+        self.assertEqual([full["units"], linear["units"], ffn["units"]], [16, 48, 64])
+        self.assertEqual(round(ffn["per_unit"] / full["per_unit"], 2), 2.55)
+        self.assertEqual(round(100 * ffn["share"], 3), 61.598)
+        self.assertEqual(round(100 * ffn["text_share"], 3), 63.626)
+        self.assertEqual(f / d, 3.4)
+        self.assertAlmostEqual(ffn["per_unit"] / d**2, 10.2, 12)
+        self.assertEqual(groups["lm_head"]["parameters"], 1271398400)
+        self.assertEqual(ledger["classic_estimate"], 21404057600)
+        self.assertEqual(round(100 * ledger["gap"] / ledger["parameters"], 2), 22.96)
+        self.assertEqual(ledger["parameters"], 27781427952)
+        self.assertEqual(ledger["text_parameters"], 26895998464)
+        self.assertEqual(linear["per_unit"] - full["per_unit"], 11017952)
+        self.assertEqual(groups["mtp"]["parameters"], 424699392)
+        self.assertEqual(groups["vision"]["parameters"], 460730096)
+        self.assertEqual(groups["norms"]["parameters"], 660480)
+        gap = {item["what"]: item["parameters"] for item in ledger["gap_items"]}
+        self.assertEqual(gap, {"full_attention beyond 4 d^2 a layer": 8192,
+                               "linear_attention beyond 4 d^2 a layer": 528886272,
+                               "ffn beyond 8 d^2 a layer": 3690987520, "norms": 660480, "lm_head": 1271398400,
+                               "mtp": 424699392, "vision": 460730096})
+        self.assertEqual(sum(gap.values()), ledger["gap"])
+        self.assertEqual(ledger["training_bytes"], 16 * 27781427952)  # 444.5 GB
+        embeddings = groups["embed_tokens"]["share"] + groups["lm_head"]["share"]
+        self.assertLess(embeddings, 0.10)  # B45
+        self.assertEqual(round(100 * embeddings, 2), 9.15)
+        self.assertEqual(L * 2, 128)
+
+    def check_qwen_costs(self, ledger):
+        self.assertEqual(ledger["crossover_context"], 87040)
+        self.assertEqual(ledger["ffn_flops_per_token"], 34225520640)
+        self.assertEqual(ledger["score_flops_per_past_token"], 393216)
+        self.assertEqual(ledger["context"], 262144)
+        self.assertEqual(round(ledger["scores_to_ffn"], 4), 3.0118)
+        self.assertEqual(ledger["kv_bytes_per_token"], 65536)
+        self.assertEqual(ledger["state_bytes"], 48 * 786432 * 2)
+
+    def test_qwen_by_name(self):  # B20 to B39
+        ledger = self.ledger("qwen3.8-27b")
+        self.check_qwen(ledger)
+        self.check_qwen_costs(ledger)
+        shapes = self.groups(ledger)["full_attention"]["derivation"]
+        for extent in ("12288", "6144", "1024"):  # q with its gate, the heads together, k or v
+            self.assertIn(extent, shapes)
+        writes = self.lint(self.check_config(MODELS / "qwen3.8-27b.toml", "model.residual_out_init=plain"), "E20")
+        self.assertIn("128 writes", writes)
+        self.assertIn("11.36 times", writes)
+
+    def test_qwen_from_huggingface(self):
+        path = self.folder / "config.json"
+        path.write_text(json.dumps(QWEN_CONFIG))
+        ledger = self.ledger(path)
+        self.check_qwen(ledger)
+        self.check_qwen_costs(ledger)
+
+    def test_qwen_from_a_header(self):
+        path = self.folder / "qwen.safetensors"
+        path.write_bytes(header_only(qwen_tensors()))
+        ledger = self.ledger(path)
+        self.check_qwen(ledger)
+        self.assertEqual(ledger["tensors"], 1199)
+        self.assertEqual(ledger["file_elements"], 27781427952)
+
+    def test_gpt2(self):  # B40 to B46
+        ledger = self.ledger("gpt2")
+        groups = self.groups(ledger)
+        self.assertEqual(ledger["parameters"], 124439808)
+        self.assertEqual(ledger["buffers"], 12582912)
+        self.assertEqual(ledger["file_elements"], 137022720)
+        self.assertEqual(round(100 * groups["ffn"]["share"], 1), 45.5)
+        tables = groups["embed_tokens"]["share"] + groups["embed_positions"]["share"]
+        self.assertEqual(round(100 * tables, 2), 31.65)
+        self.assertEqual(ledger["config"]["model"]["d_ff"], 4 * 768)
+        self.assertEqual(ledger["config"]["model"]["d_ff"], 3072)
+
+    def test_gpt2_from_a_header(self):
+        tensors = {"wte.weight": [50257, 768], "wpe.weight": [1024, 768], "ln_f.weight": [768], "ln_f.bias": [768]}
+        for layer in range(12):
+            for name, shape in {"ln_1.weight": [768], "ln_1.bias": [768], "attn.bias": [1, 1, 1024, 1024],
+                                "attn.c_attn.weight": [768, 2304], "attn.c_attn.bias": [2304],
+                                "attn.c_proj.weight": [768, 768], "attn.c_proj.bias": [768], "ln_2.weight": [768],
+                                "ln_2.bias": [768], "mlp.c_fc.weight": [768, 3072], "mlp.c_fc.bias": [3072],
+                                "mlp.c_proj.weight": [3072, 768], "mlp.c_proj.bias": [768]}.items():
+                tensors[f"h.{layer}.{name}"] = shape
+        path = self.folder / "gpt2.safetensors"
+        path.write_bytes(header_only(tensors))
+        by_file, by_config = self.ledger(path), self.ledger("gpt2")
+        for key in ("parameters", "buffers", "file_elements", "classic_estimate", "gap"):
+            self.assertEqual(by_file[key], by_config[key], key)
+        config = {"model_type": "gpt2", "vocab_size": 50257, "n_embd": 768, "n_layer": 12, "n_head": 12,
+                  "n_positions": 1024}
+        path = self.folder / "config.json"
+        path.write_text(json.dumps(config))
+        self.assertEqual(self.ledger(path)["parameters"], 124439808)
+
+    def test_other_models(self):  # B47 to B51
+        wide = self.lint(self.check_config(MODELS / "deepseek-llm-67b.toml", "model.d_ff=32768"), "E11")
+        self.assertIn("model.d_ff = 22016", wide)
+        plan = self.ledger(support.ROOT / "configs" / "baseline.toml", "model.vocab_size=8192", "model.d_model=384",
+                           "model.n_layers=6", "model.n_heads=6", "model.d_ff=1024")
+        self.assertEqual(plan["classic_estimate"], 13762560)
+        self.assertEqual(plan["classic_estimate"] - 8192 * 384, 10616832)
+        self.assertEqual(self.groups(plan)["embed_tokens"]["parameters"], 3145728)
+        largest = self.ledger("qwen3.8-2.4t-a95b")
+        self.assertEqual(largest["parameters"], 2446182725504)
+        experts = 92 * 3 * 8192 * 2048 * 513
+        self.assertEqual(round(100 * experts / largest["parameters"], 2), 97.11)
+        self.assertEqual(round(100 * self.groups(largest)["ffn"]["share"]), 97)
+        self.assertEqual(round(largest["active_parameters"] / 1e9, 2), 95.29)
+        self.assertEqual(self.ledger("gpt-oss-20b")["parameters"], 20914757184)
+        self.assertEqual(self.ledger("gpt-oss-120b")["parameters"], 116829156672)
+        self.assertEqual(self.ledger("llama2-7b")["parameters"], 6738415616)
+
+    def test_comparison(self):
+        text = self.run_program("ledger", "--compare", "gpt2", support.ROOT / "configs" / "baseline.toml",
+                                "qwen3.8-27b").stdout
+        for number in ("124,439,808", "3,688,704", "27,781,427,952", "31.02 %", "14.21 %", "4.58 %"):
+            self.assertIn(number, text)
+        self.assertIn("shares are of each model's parameters", text)
+        models = json.loads(self.run_program("ledger", "--compare", "gpt2", "llama2-7b", "--json").stdout)["models"]
+        self.assertEqual([model["parameters"] for model in models], [124439808, 6738415616])
+
+    def test_text_names_every_denominator(self):
+        text = self.run_program("ledger", "qwen3.8-27b").stdout
+        self.assertIn("shares are of all parameters, then of the text model's parameters", text)
+        for piece in ("444.50 GB", "55.56 GB", "87040", "174079", "3.0118", "17.18 GB", "11,017,952"):
+            self.assertIn(piece, text)
+        self.assertIn("E27", self.run_program("ledger", "qwen3.8-27b", "--context", "262144").stdout)
+        self.assertNotIn("E27", self.run_program("ledger", "qwen3.8-27b", "--context", "1000").stdout)
+
+    def test_wrong_input(self):
+        tests = {("no-such-model",): "neither a file nor a preset", ("qwen3.8-27B",): "did you mean",
+                 ("gpt2", "llama2-7b"): "--compare"}
+        for words, expected in tests.items():
+            self.assertIn(expected, self.refused("ledger", *words))
+        path = self.folder / "config.json"
+        for text, expected in {"[": "not JSON", "[]": "an object", '{"model_type": "bert"}': "model_type",
+                               '{"model_type": "llama", "vocab_size": 1.5}': "vocab_size",
+                               '{"model_type": "llama", "vocab_size": -1}': "vocab_size",
+                               '{"model_type": "llama"}': "is missing"}.items():
+            path.write_text(text)
+            self.assertIn(expected, self.refused("ledger", path))
+        broken = self.folder / "broken.safetensors"
+        broken.write_bytes(header_only({"a": [2, 2]})[:-3])
+        self.refused("ledger", broken)
+        broken.write_bytes(header_only({"a": [2, 2]}))
+        self.assertIn("no settings", self.refused("ledger", broken, "model.d_ff=3"))
+
+
+if __name__ == "__main__":
+    support.main()

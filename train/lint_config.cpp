@@ -1,0 +1,179 @@
+// Lints of settings and of counts: what can be told before anything runs.
+
+#include "core/text.h"
+#include "nn/match.h"
+#include "nn/part_table.h"
+#include "train/lint.h"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace minillm {
+
+namespace {
+
+using Findings = std::vector<Finding>;
+
+constexpr double high_lr = 3e-3;         // from here on Post-LN stalls with warm-up too
+constexpr double ordinary_lr = 1e-3;     // from here on it stalls without
+constexpr int64_t enough_warmup = 100;   // steps
+constexpr int64_t deep_for_post = 12;    // layers; no published source, docs/lints.md
+constexpr int64_t deep_without_ffn = 4;  // layers
+constexpr int64_t many_writes = 8;       // to the residual stream
+constexpr int64_t large_model_width = 4096;
+constexpr double stated_margin = 0.10;
+
+bool is_gated(const ModelConfig& model) {
+  return get_part(ffn_kinds(), "model.ffn", model.ffn).matrices == 3 && model.ffn != "moe";
+}
+
+bool is_zero_centered(const ModelConfig& model) {
+  return get_part(norm_kinds(), "model.norm", model.norm).gain_offset != 0;
+}
+
+bool is_post(const ModelConfig& model) {
+  return norm_position_of(model) == NormPosition::post;
+}
+
+/// ceil(8 d / 3) up to a multiple of `step`: the width with which three matrices have the parameters of two of 4 d.
+int64_t gated_width(int64_t d, int64_t step) {
+  return (8 * d + 3 * step - 1) / (3 * step) * step;
+}
+
+void lint_residual(const ModelConfig& model, Findings& findings) {
+  if (model.residual == "none" && model.n_layers > 1) {
+    findings.push_back(make_finding("E01", fmt::format("{} layers are stacked without x + F(x)", model.n_layers),
+                                    "deep stacks lose their gradient and make all tokens alike: "
+                                    "model.residual = \"plain\""));
+  }
+  const int64_t writes = 2 * model.n_layers;
+  if (model.residual_out_init == "plain" && model.residual == "plain" && writes >= many_writes) {
+    findings.push_back(
+        make_finding("E20",
+                     fmt::format("{} writes of equal size let the residual stream grow to {:.2f} times its start",
+                                 writes, std::sqrt(1.0 + static_cast<double>(writes))),
+                     fmt::format("model.residual_out_init = \"scaled\" starts o_proj and down_proj at {:.5f}",
+                                 0.02 / std::sqrt(static_cast<double>(writes)))));
+  }
+}
+
+void lint_norm(const Config& config, Findings& findings) {
+  const ModelConfig& model = config.model;
+  const double lr = config.optim.lr;
+  const int64_t warmup = config.optim.warmup_steps;
+  if (model.norm == "batchnorm") {
+    findings.push_back(make_finding("E04",
+                                    "a token's output depends on the other sentences of its batch, and one token "
+                                    "normalised by itself is 0",
+                                    "model.norm = \"rmsnorm\" or \"layernorm\""));
+  }
+  if (is_post(model) && (lr >= high_lr || (lr >= ordinary_lr && warmup < enough_warmup))) {
+    findings.push_back(make_finding(
+        "E06",
+        fmt::format("optim.lr is {} after {} steps of warm-up: such runs tend to stall at the unigram loss", lr,
+                    warmup),
+        "model.norm_position = \"pre\", or optim.lr below 0.003 and optim.warmup_steps = 100"));
+  }
+  if (is_post(model) && model.n_layers > deep_for_post) {
+    findings.push_back(make_finding("E35",
+                                    fmt::format("{} layers: gradients at the start differ more from layer to layer "
+                                                "the deeper it is",
+                                                model.n_layers),
+                                    "model.norm_position = \"pre\" or \"sublayer_output\""));
+  }
+  if (norm_position_of(model) == NormPosition::pre && model.final_norm == 0 && model.residual != "gated") {
+    findings.push_back(make_finding("E19", "what the head reads grows with every layer", "model.final_norm = true"));
+  }
+  if (config.optim.weight_decay > 0 && config.optim.decay_norms && !is_zero_centered(model) && model.norm != "none") {
+    findings.push_back(make_finding(
+        "E13", fmt::format("weight decay {} pulls gains of 1 to 0", config.optim.weight_decay),
+        "optim.decay_norms = false, or model.norm = \"zero_centered_rmsnorm\", whose gains it pulls to 1"));
+  }
+}
+
+void lint_ffn(const ModelConfig& model, Findings& findings) {
+  if (model.ffn == "none") {
+    if (model.n_layers > deep_without_ffn) {
+      findings.push_back(make_finding("E32",
+                                      fmt::format("{} layers of attention alone: each averages tokens and none "
+                                                  "works on one of them",
+                                                  model.n_layers),
+                                      "compare the similarity of tokens, which minillm lint RUN reports"));
+    }
+    return;
+  }
+  const int64_t step = model.d_model >= large_model_width ? 256 : 16;
+  if (is_gated(model) && model.d_ff == 4 * model.d_model) {
+    findings.push_back(
+        make_finding("E11", fmt::format("three matrices of width 4 d have half as many parameters more than two"),
+                     fmt::format("model.d_ff = {}, 8 d / 3 rounded up to {}", gated_width(model.d_model, step), step)));
+  }
+  if (model.d_ff % step != 0) {
+    findings.push_back(make_finding("E12", fmt::format("model.d_ff = {} is no multiple of {}", model.d_ff, step),
+                                    fmt::format("model.d_ff = {}", (model.d_ff + step - 1) / step * step)));
+  }
+}
+
+}  // namespace
+
+Findings lint_config(const Config& config, const Transformer& model) {
+  Findings findings;
+  lint_residual(config.model, findings);
+  lint_norm(config, findings);
+  lint_ffn(config.model, findings);
+  const double stated = config.release.stated_parameters;
+  const auto counted = static_cast<double>(make_ledger(model, config.release).parameters);
+  if (stated > 0 && std::abs(counted / stated - 1) > stated_margin) {
+    findings.push_back(
+        make_finding("E30",
+                     fmt::format("release.stated_parameters is {}, the sizes give {}: {:.2f} times as many",
+                                 thousands(std::llround(stated)), thousands(std::llround(counted)),
+                                 std::fmax(stated, counted) / std::fmin(stated, counted)),
+                     "count a plan before it is written down: minillm check"));
+  }
+  return audible(findings, config);
+}
+
+Findings lint_ledger(const Config& config, const Ledger& ledger, int64_t context) {
+  const ModelConfig& model = config.model;
+  Findings findings;
+  const auto parameters = static_cast<double>(ledger.parameters);
+  if (ledger.buffers > 0) {
+    findings.push_back(
+        make_finding("E25", fmt::format("{} elements of the file were never trained", thousands(ledger.buffers)),
+                     fmt::format("{} - {} = {} parameters", thousands(ledger.file_elements()),
+                                 thousands(ledger.buffers), thousands(ledger.parameters))));
+  }
+  const bool classic_parts = !is_gated(model) && model.ffn != "moe" && model.n_kv_heads == model.n_heads &&
+                             model.tie_embeddings && model.attention == "full";
+  if (!classic_parts) {
+    findings.push_back(make_finding(
+        "E26", fmt::format("12 L d^2 + V d is off by {:.2f} %", 100 * static_cast<double>(ledger.gap()) / parameters),
+        "the gap is itemised: gap_items"));
+  }
+  const double crossover = ledger.crossover_context();
+  if (crossover > 0 && static_cast<double>(context) > crossover) {
+    findings.push_back(
+        make_finding("E27",
+                     fmt::format("behind {} tokens attention's scores cost {:.3g} times the FFN's matrices",
+                                 thousands(context), static_cast<double>(context) / crossover),
+                     fmt::format("they are equal at {:.6g} tokens", crossover)));
+  }
+  if (const TensorGroup* ffn = ledger.find("ffn")) {
+    findings.push_back(make_finding("E28", fmt::format("the FFN has {:.2f} % of {}", 100 * ffn->share, all_parameters),
+                                    fmt::format("{:.2f} % of {}", 100 * ffn->text_share, text_parameters)));
+  }
+  if (ledger.active_parameters < ledger.text_parameters) {
+    findings.push_back(make_finding("E29",
+                                    fmt::format("{} parameters, of which {} work on a token",
+                                                thousands(ledger.text_parameters), thousands(ledger.active_parameters)),
+                                    "name both"));
+  }
+  findings.push_back(make_finding("E31",
+                                  model.tie_embeddings ? "input and output share one table, counted once"
+                                                       : "input and output have a table each, both counted",
+                                  ""));
+  return audible(findings, config);
+}
+
+}  // namespace minillm

@@ -1,0 +1,56 @@
+#include "train/presets.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace minillm {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where presets may stand, the program's own folders first.
+std::vector<fs::path> folders() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::vector<fs::path> found;
+  for (const fs::path& configs :
+       {program / "../share/minillm/configs", program / "../../configs", fs::path("configs")}) {
+    found.push_back(configs / "presets");
+    found.push_back(configs / "presets/models");
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string find_preset(const std::string& name) {
+  std::error_code error;
+  if (name.empty() || name.find('/') != std::string::npos) {
+    return "";
+  }
+  for (const fs::path& folder : folders()) {
+    const fs::path file = folder / (name + ".toml");
+    if (fs::is_regular_file(file, error)) {
+      return file.lexically_normal().string();
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::path& folder : folders()) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+      if (entry.path().extension() == ".toml") {
+        names.push_back(entry.path().stem().string());
+      }
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace minillm
