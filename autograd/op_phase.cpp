@@ -20,6 +20,7 @@ constexpr Row table[] = {
     {"qk_norm", Phase::norms},
     {"rmsnorm", Phase::norms},
     {"layernorm", Phase::norms},
+    {"batchnorm", Phase::norms},
     {"swiglu", Phase::activations},
     {"geglu", Phase::activations},
     {"reglu", Phase::activations},

@@ -66,6 +66,14 @@ Var dropout(Var x, double p, std::string_view stream, Here here = {});
 Var rmsnorm(Var x, Var gain, double eps, double gain_offset = 0, Here here = {});
 /// x [.., d], gain [d], bias [d] -> [.., d]
 Var layernorm(Var x, Var gain, Var bias, double eps, Here here = {});
+/// x [.., d], gain [d], bias [d] -> [.., d], each channel normalised over all rows, whose mean and (biased) variance
+/// [d] stand beside it until clear().
+struct Normalized {
+  Var y;
+  Tensor mean;
+  Tensor variance;
+};
+Normalized batchnorm(Var x, Var gain, Var bias, double eps, Here here = {});
 Var activate(Var x, Activation kind, Here here = {});
 /// gate_up [.., 2f], gate first -> [.., f]: act(gate) * up
 Var gated_activation(Var gate_up, Activation kind, Here here = {});

@@ -63,8 +63,8 @@ class UpdateHook {
 
  protected:
   UpdateHook() = default;
-  UpdateHook(const UpdateHook&) = default;
-  UpdateHook& operator=(const UpdateHook&) = default;
+  UpdateHook(const UpdateHook&) = delete;  // the store knows its address
+  UpdateHook& operator=(const UpdateHook&) = delete;
   ~UpdateHook() = default;
 };
 
@@ -83,7 +83,7 @@ class ParameterStore {
 
   /// Calls hook.after_update() whenever `updated` is called. The hook outlives the last of these calls.
   void follow_updates(UpdateHook& hook) { hooks_.push_back(&hook); }
-  /// For whoever has updated the weights.
+  /// For an optimizer that has updated the weights.
   void updated();
 
   /// Declares one matrix [sum of rows, columns] (columns > 0) or one vector [sum of rows] (columns = 0) whose row

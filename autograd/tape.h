@@ -83,8 +83,12 @@ class Tape {
   template <class Function>
   Var computed(const Shape& shape, DType dtype, Function value_at, Here here = {}) {
     const Tensor values = allocate(shape, dtype);
-    for (int64_t i = 0; i < values.numel(); ++i) {
-      values.set(i, value_at(i));
+    const int64_t count = values.numel();
+    if (dtype == DType::float64) {
+      std::generate_n(values.as<double>(), count, [&, i = int64_t{0}]() mutable { return value_at(i++); });
+    } else {
+      std::generate_n(values.as<float>(), count,
+                      [&, i = int64_t{0}]() mutable { return static_cast<float>(value_at(i++)); });
     }
     return constant(values, here);
   }

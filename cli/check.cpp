@@ -2,13 +2,13 @@
 // the config leaves the vocabulary to it.
 
 #include "cli/command.h"
+#include "cli/config_json.h"
 #include "cli/ledger_text.h"
 #include "core/text.h"
 #include "nn/ledger.h"
 #include "nn/match.h"
 #include "train/complete_config.h"
 #include "train/config_checks.h"
-#include "train/lint.h"
 #include "train/memory_estimate.h"
 #include "train/trainer.h"
 #include "train/unused_keys.h"
@@ -22,10 +22,6 @@ namespace {
 constexpr int64_t most_parameters = 1'000'000'000'000'000;  // counts stay exact
 
 void print_json(const Config& config, const Ledger& ledger, const std::vector<Finding>& lints, int64_t state_bytes) {
-  std::vector<JsonObject> findings;
-  for (const Finding& finding : lints) {
-    findings.push_back(finding_json(finding));
-  }
   JsonObject json;
   json.add("config", config_json(config));
   add_count(json, ledger);
@@ -33,7 +29,7 @@ void print_json(const Config& config, const Ledger& ledger, const std::vector<Fi
   json.add("training_bytes", state_bytes);
   json.add("memory_bytes", state_bytes);
   json.add_null("seconds_per_step");
-  json.add("lints", findings);
+  json.add("lints", findings_json(lints));
   std::printf("%s\n", json.text().c_str());
 }
 
@@ -68,7 +64,7 @@ int run(const Arguments& arguments) {
   }
   const Transformer model(loaded.config.model);
   const Ledger ledger = make_ledger(model, loaded.config.release);
-  const std::vector<Finding> lints = lint_config(loaded.config, model);
+  const std::vector<Finding> lints = audible(lint_config(loaded.config, model), loaded.config);
   const int64_t state_bytes = estimate_memory(model, loaded.config).state;
   if (arguments.given("json")) {
     print_json(loaded.config, ledger, lints, state_bytes);

@@ -2,7 +2,9 @@
 // header of a safetensors file. Reads no weights and no data.
 
 #include "cli/command.h"
+#include "cli/config_json.h"
 #include "cli/ledger_text.h"
+#include "core/json_text.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/file_descriptor.h"
@@ -15,6 +17,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <regex>
+#include <set>
+#include <utility>
 
 namespace minillm::cli {
 
@@ -29,9 +34,11 @@ struct Counted {
 
   /// Of what a decoder keeps and of released weights.
   std::string_view dtype() const { return config ? std::string_view(config->stored_dtype()) : "float32"; }
-};
 
-constexpr int64_t training_bytes_per_parameter = 16;
+  /// Weights, gradients and AdamW's two moments. In float32 as many as with bfloat16 weights and gradients beside
+  /// float32 weights.
+  int64_t bytes_per_parameter() const { return config && config->train.dtype == "float64" ? 32 : 16; }
+};
 
 Counted count_config(const std::string& name, const Config& config) {
   return {name, make_ledger(Transformer(config.model), config.release), config};
@@ -44,8 +51,19 @@ Counted count_huggingface(const std::string& path, const std::vector<std::string
   loaded.config.data.seq_len = std::min(loaded.config.data.seq_len, theirs.model.max_seq_len);
   loaded.config.release = theirs.release;
   loaded.config = with_overrides(loaded.config, overrides);
+  for (const ConfigKey& key : config_keys()) {
+    loaded.origins[key.path()] = path;  // for messages: it is the file that says it
+  }
   complete_config(loaded, nullptr);
-  return count_config(path, loaded.config);
+  Counted counted = count_config(path, loaded.config);
+  counted.notes = theirs.notes;
+  return counted;
+}
+
+/// "model-00001-of-00004.safetensors"
+bool is_shard(const std::string& path) {
+  static const std::regex pattern(R"(.*-\d+-of-\d+\.safetensors)");
+  return std::regex_match(path, pattern);
 }
 
 Counted count_safetensors(const std::string& path, const std::vector<std::string>& overrides) {
@@ -55,16 +73,29 @@ Counted count_safetensors(const std::string& path, const std::vector<std::string
                 .hint = "count its config.json instead"});
   }
   std::vector<CountedTensor> tensors;
+  std::set<std::pair<uint64_t, uint64_t>> ranges;  // of values: a tied tensor stands in the file once
   int64_t packed = 0;
+  int64_t tied = 0;
   for (const StoredTensor& tensor : read_safetensors_header(path)) {
+    if (tensor.end > tensor.begin && !ranges.insert({tensor.begin, tensor.end}).second) {
+      ++tied;
+      continue;
+    }
     tensors.push_back({tensor.name, tensor.shape, is_buffer(tensor)});
-    packed += tensor.dtype == "U8" || tensor.dtype == "I8" ? 1 : 0;
+    const bool is_whole = tensor.dtype.starts_with("U") || tensor.dtype.starts_with("I");
+    packed += is_whole && !tensors.back().is_buffer ? 1 : 0;
   }
   Counted counted{path, {count_tensors(tensors)}, std::nullopt};
+  if (tied > 0) {
+    counted.notes.push_back(fmt::format("{} tensors share the values of another and are not counted again", tied));
+  }
   if (packed > 0) {
     counted.notes.push_back(fmt::format(
-        "{} tensors hold bytes, which may be several parameters each or a scale of many: they count as stored",
+        "{} tensors hold whole numbers, which may be several parameters each or a scale of many: they count as stored",
         packed));
+  }
+  if (is_shard(path)) {
+    counted.notes.emplace_back("it is one of several files of a model: its tensors alone are counted");
   }
   return counted;
 }
@@ -72,8 +103,8 @@ Counted count_safetensors(const std::string& path, const std::vector<std::string
 /// The word may be a path or a preset's name.
 Counted count(const std::string& word, const std::vector<std::string>& overrides) {
   std::error_code error;
-  if (!std::filesystem::exists(word, error)) {
-    const std::string preset = find_preset(word);
+  const std::string preset = find_preset(word);
+  if (!std::filesystem::exists(word, error) || (!preset.empty() && std::filesystem::is_directory(word, error))) {
     if (preset.empty()) {
       const std::vector<std::string> names = preset_names();
       std::string hint = did_you_mean(word, names);
@@ -110,7 +141,7 @@ std::string layer_text(const TensorCount& count) {
 }
 
 std::string gap_text(const TensorCount& count) {
-  if (count.classic_estimate == 0) {
+  if (count.classic_estimate == 0 || count.parameters == 0) {
     return "";
   }
   Table table({"beside the classic estimate", "parameters"});
@@ -118,10 +149,10 @@ std::string gap_text(const TensorCount& count) {
     table.add_row({item.what, thousands(item.parameters)});
   }
   table.add_rule();
-  table.add_row({fmt::format("the gap, {} of {}",
-                             percent_text(static_cast<double>(count.gap()) / static_cast<double>(count.parameters)),
-                             all_parameters),
-                 thousands(count.gap())});
+  table.add_row(
+      {fmt::format("the gap, {} of {}",
+                   percent_text(static_cast<double>(count.gap()) / static_cast<double>(count.parameters)), of_all),
+       thousands(count.gap())});
   return "\n" + table.text();
 }
 
@@ -142,11 +173,12 @@ std::string size_text(double bytes) {
 
 std::string memory_text(const Counted& counted) {
   const auto parameters = static_cast<double>(counted.ledger.parameters);
-  const auto width = static_cast<double>(dtype_bytes(counted.dtype()));
+  const auto width = static_cast<double>(stored_bytes(counted.dtype()));
+  const int64_t each = counted.bytes_per_parameter();
   std::string text = fmt::format(
-      "\ntraining takes {} bytes a parameter, {}: float32 weights, gradients and AdamW's two "
-      "moments; or bfloat16 weights and gradients, float32 weights and moments\n",
-      training_bytes_per_parameter, size_text(training_bytes_per_parameter * parameters));
+      "\ntraining takes {} bytes a parameter, {}: weights, gradients and AdamW's two moments{}\n", each,
+      size_text(static_cast<double>(each) * parameters),
+      each == 16 ? " in float32; or bfloat16 weights and gradients beside float32 weights and moments" : "");
   if (counted.config) {
     text += fmt::format("the weights alone in {}: {}\n", counted.dtype(), size_text(width * parameters));
   }
@@ -160,7 +192,7 @@ std::string memory_text(const Counted& counted) {
 /// Forward costs of the next token behind T past ones, and what a decoder keeps of them.
 std::string context_text(const Counted& counted, const std::vector<int64_t>& contexts) {
   const Ledger& ledger = counted.ledger;
-  const auto width = static_cast<double>(dtype_bytes(counted.dtype()));
+  const auto width = static_cast<double>(stored_bytes(counted.dtype()));
   Table table({"context", "scores", "FFN", "scores / FFN", "cache", "state"});
   for (const int64_t context : contexts) {
     const auto scores = static_cast<double>(ledger.score_flops_per_past) * static_cast<double>(context);
@@ -180,6 +212,11 @@ std::string context_text(const Counted& counted, const std::vector<int64_t>& con
         crossover, 2 * crossover - 1);
   }
   return text;
+}
+
+std::vector<Finding> lints_of(const Counted& counted, int64_t context) {
+  return counted.config ? audible(lint_ledger(*counted.config, counted.ledger, context), *counted.config)
+                        : lint_count(counted.ledger);
 }
 
 std::vector<int64_t> contexts_of(const Config& config, int64_t wanted) {
@@ -205,10 +242,8 @@ void print_text(const Counted& counted, int64_t context) {
   if (counted.config) {
     fmt::print("{}", context_text(counted, contexts_of(*counted.config, context)));
   }
-  if (counted.config) {
-    for (const Finding& finding : lint_ledger(*counted.config, ledger, context)) {
-      fmt::print("{}\n", describe(finding));
-    }
+  for (const Finding& finding : lints_of(counted, context)) {
+    fmt::print("{}\n", describe(finding));
   }
   for (const std::string& note : counted.notes) {
     fmt::print("note: {}\n", note);
@@ -225,7 +260,7 @@ JsonObject to_json(const Counted& counted, int64_t context) {
     json.add_null("config");
   }
   add_count(json, ledger);
-  json.add("training_bytes", training_bytes_per_parameter * ledger.parameters);
+  json.add("training_bytes", counted.bytes_per_parameter() * ledger.parameters);
   if (counted.config) {
     add_costs(json, ledger, counted.dtype());
     const int64_t at = context > 0 ? context : counted.config->model.max_seq_len;
@@ -233,6 +268,12 @@ JsonObject to_json(const Counted& counted, int64_t context) {
     json.add("scores_to_ffn",
              ledger.crossover_context() > 0 ? static_cast<double>(at) / ledger.crossover_context() : 0);
   }
+  json.add("lints", findings_json(lints_of(counted, context)));
+  std::string notes;
+  for (const std::string& note : counted.notes) {
+    notes += (notes.empty() ? "" : ",") + json_string(note);
+  }
+  json.add_raw("notes", "[" + notes + "]");
   return json;
 }
 
@@ -244,11 +285,11 @@ void print_comparison(const std::vector<Counted>& models) {
     headings.emplace_back("share");
   }
   Table table(headings);
-  for (std::string_view name : group_names()) {
-    std::vector<std::string> cells = {std::string(name)};
+  for (const GroupKind& kind : group_kinds()) {
+    std::vector<std::string> cells = {std::string(kind.name)};
     bool is_anywhere = false;
     for (const Counted& model : models) {
-      const TensorGroup* group = model.ledger.find(name);
+      const TensorGroup* group = model.ledger.find(kind.name);
       is_anywhere = is_anywhere || group != nullptr;
       cells.push_back(group == nullptr ? "-" : thousands(group->parameters));
       cells.push_back(group == nullptr ? "-" : percent_text(group->share));
@@ -273,9 +314,17 @@ int run(const Arguments& arguments) {
   if (!compares && arguments.words().size() != 1) {
     fail_input({.where = arguments.words()[1], .what = "one model at a time", .hint = "--compare shows several"});
   }
+  if (compares && context > 0) {
+    fail_input({.where = "--context", .what = "goes with one model", .hint = "leave --compare out"});
+  }
   std::vector<Counted> models;
   for (const std::string& word : arguments.words()) {
     models.push_back(count(word, arguments.overrides()));
+  }
+  if (context > 0 && !models.front().config) {
+    fail_input({.where = "--context",
+                .what = "a file of weights does not say how its layers attend",
+                .hint = "count its config.json"});
   }
   if (compares && arguments.given("json")) {
     std::vector<JsonObject> objects;

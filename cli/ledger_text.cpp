@@ -2,7 +2,6 @@
 
 #include "core/terminal.h"
 #include "core/text.h"
-#include "train/config_keys.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +12,7 @@ namespace {
 std::string derivation_text(const TensorGroup& group) {
   std::string text = group.derivation;
   if (group.beside != 0) {
-    const char* where = group.name == "norms" ? "final" : (group.name == "residual" ? "at both ends" : "in no layer");
+    const std::string_view where = group.kind->beside.empty() ? "where layers differ" : group.kind->beside;
     text += fmt::format(", {} {} {}", group.beside > 0 ? '+' : '-', thousands(std::abs(group.beside)), where);
   }
   return text;
@@ -21,13 +20,14 @@ std::string derivation_text(const TensorGroup& group) {
 
 JsonObject group_json(const TensorGroup& group) {
   JsonObject json;
-  json.add("name", group.name);
+  json.add("name", group.name());
   json.add("parameters", group.parameters);
   json.add("per_unit", group.per_unit);
   json.add("units", group.units);
   json.add("share", group.share);
-  json.add("of", all_parameters);
+  json.add("of", of_all);
   json.add("text_share", group.text_share);
+  json.add("text_of", of_text);
   json.add("derivation", group.derivation);
   return json;
 }
@@ -41,40 +41,8 @@ JsonObject gap_json(const GapItem& item) {
 
 }  // namespace
 
-JsonObject config_json(const Config& config) {
-  JsonObject all;
-  for (const std::string& section : section_names()) {
-    JsonObject json;
-    for (const ConfigKey& key : config_keys()) {
-      if (key.section == section) {
-        const std::string text = toml_text(key, config);
-        json.add_raw(key.name, text.empty() ? "null" : text);
-      }
-    }
-    all.add(section, json);
-  }
-  return all;
-}
-
-JsonObject finding_json(const Finding& finding) {
-  JsonObject json;
-  json.add("id", finding.rule->id);
-  json.add("severity", severity_name(finding.rule->severity));
-  json.add("name", finding.rule->name);
-  json.add("message", finding.what);
-  json.add("advice", finding.advice);
-  return json;
-}
-
 std::string percent_text(double share) {
   return fmt::format("{:.2f} %", 100 * share);
-}
-
-int64_t dtype_bytes(std::string_view dtype) {
-  if (dtype == "float64") {
-    return 8;
-  }
-  return dtype == "float32" ? 4 : 2;
 }
 
 std::string parts_text(const TensorCount& count) {
@@ -88,9 +56,10 @@ std::string parts_text(const TensorCount& count) {
   }
   Table table(headings);
   for (const TensorGroup& group : count.groups) {
-    std::vector<std::string> cells = {std::string(group.name), thousands(group.parameters), percent_text(group.share)};
+    std::vector<std::string> cells = {std::string(group.name()), thousands(group.parameters),
+                                      percent_text(group.share)};
     if (has_more) {
-      cells.push_back(group.in_text_model ? percent_text(group.text_share) : "-");
+      cells.push_back(group.kind->in_text_model ? percent_text(group.text_share) : "-");
     }
     for (std::string cell : {thousands(group.per_unit), thousands(group.units), derivation_text(group)}) {
       cells.push_back(std::move(cell));
@@ -104,8 +73,7 @@ std::string parts_text(const TensorCount& count) {
   }
   table.add_row({"all", thousands(count.parameters), "100 %"});
   std::string text = table.text();
-  text +=
-      fmt::format("shares are of {}{}", all_parameters, has_more ? fmt::format(", then of {}", text_parameters) : "");
+  text += fmt::format("shares are of {}{}", of_all, has_more ? fmt::format(", then of {}", of_text) : "");
   if (count.classic_estimate > 0) {
     text += fmt::format("; classic estimate 12 L d^2 + V d = {}, off by {}", thousands(count.classic_estimate),
                         thousands(count.gap()));
@@ -139,8 +107,8 @@ void add_costs(JsonObject& json, const Ledger& ledger, std::string_view dtype) {
   json.add("ffn_flops_per_token", ledger.ffn_flops_per_token);
   json.add("score_flops_per_past_token", ledger.score_flops_per_past);
   json.add("crossover_context", ledger.crossover_context());
-  json.add("kv_bytes_per_token", ledger.kv_values_per_token * dtype_bytes(dtype));
-  json.add("state_bytes", ledger.state_values * dtype_bytes(dtype));
+  json.add("kv_bytes_per_token", ledger.kv_values_per_token * stored_bytes(dtype));
+  json.add("state_bytes", ledger.state_values * stored_bytes(dtype));
 }
 
 }  // namespace minillm::cli

@@ -3,10 +3,7 @@
 
 #include "cli/json_object.h"
 #include "nn/ledger.h"
-#include "train/lint.h"
-#include "train/train_config.h"
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,15 +19,6 @@ void add_count(JsonObject& json, const TensorCount& count);
 /// The keys that need a config too: active_parameters, flops_per_token, crossover_context, kv_bytes_per_token and
 /// state_bytes in `dtype`, and the forward costs they come from.
 void add_costs(JsonObject& json, const Ledger& ledger, std::string_view dtype);
-
-/// Every setting, section by section; what is not derived is null.
-JsonObject config_json(const Config& config);
-
-/// id, severity, name, message, advice.
-JsonObject finding_json(const Finding& finding);
-
-/// Bytes an element of "float32", "bfloat16", ... takes.
-int64_t dtype_bytes(std::string_view dtype);
 
 /// "61.60 %"
 std::string percent_text(double share);

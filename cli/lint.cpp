@@ -2,7 +2,7 @@
 
 #include "train/lint.h"
 #include "cli/command.h"
-#include "cli/ledger_text.h"
+#include "cli/config_json.h"
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "train/complete_config.h"
@@ -24,7 +24,7 @@ Report lint(const std::string& path, const std::vector<std::string>& overrides) 
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) {
     const LoadedConfig loaded = load_without_data(path, overrides);
-    return {path, lint_config(loaded.config, Transformer(loaded.config.model))};
+    return {path, audible(lint_config(loaded.config, Transformer(loaded.config.model)), loaded.config)};
   }
   if (!overrides.empty()) {
     fail_input(
@@ -58,6 +58,9 @@ void print_json(const std::vector<Report>& reports) {
 
 int run(const Arguments& arguments) {
   if (arguments.given("list")) {
+    if (!arguments.words().empty() || arguments.given("json")) {
+      fail_input({.where = "--list", .what = "stands alone", .hint = "minillm lint --list"});
+    }
     print_rules();
     return 0;
   }

@@ -63,6 +63,7 @@ struct Tensor {
 
   /// Value i of a floating tensor, in double. For tests, printing and scalars; kernels use as<T>().
   double at(int64_t i) const;
+  /// Stores value i, rounded to the tensor's type.
   void set(int64_t i, double value) const;
 
   /// The same values under another shape with the same number of elements.

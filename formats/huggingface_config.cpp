@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace minillm {
@@ -16,6 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t most_bytes = 10'000'000;
+constexpr int most_depth = 16;
 
 /// An object of the file whose values are read by name and checked.
 class Fields {
@@ -24,14 +27,18 @@ class Fields {
 
   bool has(const char* key) const { return object_.contains(key) && !object_[key].is_null(); }
 
+  /// A whole number from 1 on.
   int64_t count(const char* key) const {
     if (!has(key)) {
       fail(key, "is missing", "", "a whole number from 1");
     }
-    return read_count(key);
+    return read_count(key, 1);
   }
 
-  int64_t count_or(const char* key, int64_t fallback) const { return has(key) ? read_count(key) : fallback; }
+  /// The same, or `fallback` where the key is absent; 0 is a number where it is the fallback.
+  int64_t count_or(const char* key, int64_t fallback) const {
+    return has(key) ? read_count(key, fallback == 0 ? 0 : 1) : fallback;
+  }
 
   double number_or(const char* key, double fallback) const {
     if (!has(key)) {
@@ -54,7 +61,13 @@ class Fields {
   }
 
   std::string word_or(const char* key, std::string fallback) const {
-    return has(key) && object_[key].is_string() ? object_[key].get<std::string>() : std::move(fallback);
+    if (!has(key)) {
+      return fallback;
+    }
+    if (!object_[key].is_string()) {
+      fail(key, "is no word", shown(key), "");
+    }
+    return object_[key].get<std::string>();
   }
 
   /// An object within this one, or this one when there is none: some types nest what others do not.
@@ -67,14 +80,14 @@ class Fields {
     return has(key) && object_[key].is_object() ? std::optional(Fields(object_[key], path_)) : std::nullopt;
   }
 
-  /// How often `word` stands in a list, -1 without a list.
-  int64_t occurrences(const char* key, std::string_view word) const {
-    if (!has(key) || !object_[key].is_array()) {
-      return -1;
+  /// The words of a list; none when there is no list.
+  std::vector<std::string> words(const char* key) const {
+    std::vector<std::string> found;
+    if (has(key) && !object_[key].is_array()) {
+      fail(key, "is no list", shown(key), "");
     }
-    int64_t found = 0;
-    for (const Json& entry : object_[key]) {
-      found += entry.is_string() && entry.get<std::string>() == word ? 1 : 0;
+    for (const Json& entry : has(key) ? object_[key] : Json::array()) {
+      found.push_back(entry.is_string() ? entry.get<std::string>() : "");
     }
     return found;
   }
@@ -93,10 +106,12 @@ class Fields {
   }
 
  private:
-  int64_t read_count(const char* key) const {
+  int64_t read_count(const char* key, uint64_t least) const {
     const Json& value = object_[key];
-    if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(most_size)) {
-      fail(key, "is no count", shown(key), fmt::format("a whole number in [0, {}]", most_size));
+    const bool is_count = value.is_number_unsigned() && value.get<uint64_t>() >= least &&
+                          value.get<uint64_t>() <= static_cast<uint64_t>(most_size);
+    if (!is_count) {
+      fail(key, "is no count", shown(key), fmt::format("a whole number in [{}, {}]", least, most_size));
     }
     return value.get<int64_t>();
   }
@@ -106,7 +121,7 @@ class Fields {
 };
 
 /// What all decoders of Llama's kind share: sizes, RMSNorm before each sublayer, a gated unit.
-HuggingfaceConfig llama(const Fields& text) {
+HuggingfaceConfig decoder(const Fields& text) {
   HuggingfaceConfig config;
   ModelConfig& model = config.model;
   model.vocab_size = text.count("vocab_size");
@@ -122,15 +137,28 @@ HuggingfaceConfig llama(const Fields& text) {
   const Fields rope = text.nested("rope_parameters");
   model.rope_theta = rope.number_or("rope_theta", 10000.0);
   model.rope_fraction = rope.number_or("partial_rotary_factor", 1.0);
+  const std::vector<std::string> kinds = text.words("layer_types");
+  const bool windows = std::find(kinds.begin(), kinds.end(), "sliding_attention") != kinds.end() ||
+                       (text.has("sliding_window") && text.flag_or("use_sliding_window", true));
+  if (windows) {
+    config.notes.push_back(
+        "layers that see the last tokens alone count as if they saw all: caches and scores are less");
+  }
+  return config;
+}
+
+/// Biases of attention or of the feed-forward network by themselves are no setting here.
+HuggingfaceConfig llama(const Fields& text) {
+  HuggingfaceConfig config = decoder(text);
   if (text.flag_or("attention_bias", false) != text.flag_or("mlp_bias", false)) {
     text.fail("attention_bias", "differs from mlp_bias: only all projections together have biases here", "", "");
   }
-  model.bias = text.flag_or("attention_bias", false);
+  config.model.bias = text.flag_or("attention_bias", false);
   return config;
 }
 
 HuggingfaceConfig qwen2(const Fields& text) {
-  HuggingfaceConfig config = llama(text);
+  HuggingfaceConfig config = decoder(text);
   config.release.qkv_bias = true;
   return config;
 }
@@ -168,11 +196,20 @@ HuggingfaceConfig qwen3_moe(const Fields& text) {
 
 /// Every how many layers attention is full: told by the list of layers, or by a number.
 int64_t full_attention_interval(const Fields& text, int64_t layers) {
-  const int64_t full = text.occurrences("layer_types", "full_attention");
-  if (full == 0 || (full > 0 && layers % full != 0)) {
-    text.fail("layer_types", "full attention does not come back at equal distances", "", "");
+  const std::vector<std::string> kinds = text.words("layer_types");
+  if (kinds.empty()) {
+    return text.count_or("full_attention_interval", 4);
   }
-  return full > 0 ? layers / full : text.count_or("full_attention_interval", 4);
+  const auto first = std::find(kinds.begin(), kinds.end(), "full_attention");
+  const int64_t interval = first - kinds.begin() + 1;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const bool should_be_full = (layer + 1) % interval == 0;
+    const bool is_there = layer < static_cast<int64_t>(kinds.size());
+    if (!is_there || (kinds[static_cast<size_t>(layer)] == "full_attention") != should_be_full) {
+      text.fail("layer_types", "full attention does not come back at equal distances", text.shown("layer_types"), "");
+    }
+  }
+  return interval;
 }
 
 HuggingfaceConfig qwen3_next(const Fields& text) {
@@ -207,7 +244,7 @@ HuggingfaceConfig olmo2(const Fields& text) {
 }
 
 HuggingfaceConfig gpt_oss(const Fields& text) {
-  HuggingfaceConfig config = llama(text);
+  HuggingfaceConfig config = decoder(text);
   use_experts(config.model, text, text.count("num_local_experts"), config.model.d_ff, 0);
   config.model.bias = true;
   config.model.moe_unit = "swiglu_oai";
@@ -263,12 +300,40 @@ void use_vision_tower(const Fields& vision, ReleaseConfig& release) {
 std::string dtype_of(const Fields& root, const Fields& text) {
   const std::string older = root.word_or("torch_dtype", text.word_or("dtype", "float32"));
   const std::string dtype = root.word_or("dtype", older);
-  const std::vector<std::string> known = {"float32", "float64", "bfloat16", "float16"};
+  std::vector<std::string> known;
+  for (const StoredType& type : stored_types()) {
+    known.emplace_back(type.name);
+  }
   if (std::find(known.begin(), known.end(), dtype) == known.end()) {
     root.fail(root.has("dtype") ? "dtype" : "torch_dtype", "unknown number type", printable(dtype),
               "one of " + join(known));
   }
   return dtype;
+}
+
+/// Parses with two refusals a plain parse lacks: a key given twice, of which the last would count, and nesting so deep
+/// that printing a value would exhaust the stack.
+Json parse_strictly(std::string_view text, const std::string& path) {
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && depth > most_depth) {
+      fail_input({.where = path, .what = "is nested deeper than a config.json is"});
+    }
+    if (event == Json::parse_event_t::object_start) {
+      keys.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      keys.pop_back();
+    } else if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      fail_input({.where = path, .what = "has the key " + printable(parsed.get<std::string>()) + " twice"});
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), watch);
+  } catch (const Json::exception& error) {
+    fail_input({.where = path, .what = "is not JSON", .found = printable(error.what(), 200)});
+  }
 }
 
 const TypeRow& type_of(const Fields& root, const std::string& path) {
@@ -284,18 +349,14 @@ const TypeRow& type_of(const Fields& root, const std::string& path) {
               .what = "is not a type whose parameters can be counted",
               .found = printable(model_type),
               .expected = "one of " + join(names),
-              .hint = "the safetensors file itself is counted whatever its model"});
+              .hint = root.has("weight_map") ? "it is the index of a model's files: count its config.json, or each file"
+                                             : "the safetensors file itself is counted whatever its model"});
 }
 
 }  // namespace
 
 HuggingfaceConfig parse_huggingface_config(std::string_view text, const std::string& path) {
-  Json root;
-  try {
-    root = Json::parse(text.begin(), text.end());
-  } catch (const Json::exception& error) {
-    fail_input({.where = path, .what = "is not JSON", .found = printable(error.what(), 200)});
-  }
+  const Json root = parse_strictly(text, path);
   if (!root.is_object()) {
     fail_input({.where = path, .what = "is not a config.json", .expected = "an object with a model_type"});
   }
@@ -306,6 +367,9 @@ HuggingfaceConfig parse_huggingface_config(std::string_view text, const std::str
   config.model_type = type.model_type;
   config.model.tie_embeddings = fields.flag_or("tie_word_embeddings", config.model.tie_embeddings);
   config.release.dtype = dtype_of(fields, text_fields);
+  if (!fields.has("dtype") && !fields.has("torch_dtype") && !text_fields.has("dtype")) {
+    config.notes.emplace_back("the config names no number type: float32 is taken");
+  }
   if (const std::optional<Fields> vision = fields.find("vision_config")) {
     use_vision_tower(*vision, config.release);
   }

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
@@ -14,6 +15,7 @@ struct HuggingfaceConfig {
   std::string model_type;  ///< "llama"
   ModelConfig model;       ///< derived keys are still to be derived
   ReleaseConfig release;
+  std::vector<std::string> notes = {};  ///< what the count leaves out
 };
 
 /// Reads a config.json. Known model types: gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, qwen3_next, qwen3_5,

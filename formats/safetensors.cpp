@@ -103,7 +103,7 @@ bool is_buffer(const StoredTensor& tensor) {
   const int rank = shape.rank();
   const bool is_square = rank >= 2 && shape[rank - 1] == shape[rank - 2];
   const bool is_mask = tensor.name.ends_with("attn.bias") && is_square;
-  const bool is_index = tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "BOOL";
+  const bool is_index = tensor.dtype == "I64" || tensor.dtype == "BOOL";
   return is_mask || is_index ||
          ends_with_one_of(tensor.name, {"attn.masked_bias", "inv_freq", "running_mean", "running_var"});
 }

@@ -26,7 +26,8 @@ class SafetensorsFile : public WeightFile {
 /// The tensors that a file's header declares, in order of their values, which may be missing: for counting.
 std::vector<StoredTensor> read_safetensors_header(const std::string& path);
 
-/// Whether a tensor was never trained: causal masks, rotary frequencies, running statistics, whole numbers.
+/// Whether a tensor was never trained: causal masks, rotary frequencies, running statistics, 64-bit whole
+/// numbers. Narrower ones may be packed weights.
 bool is_buffer(const StoredTensor& tensor);
 
 /// A tensor to write; float32 becomes F32, float64 F64.

@@ -26,7 +26,7 @@ std::string shown(const Json& value) {
 
 /// Bytes an element of each dtype of the format takes; 0 for a word the format does not have.
 uint64_t bytes_per_element(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, uint64_t>, 15> sizes = {{{"F64", 8},
+  static constexpr std::array<std::pair<std::string_view, uint64_t>, 16> sizes = {{{"F64", 8},
                                                                                    {"F32", 4},
                                                                                    {"F16", 2},
                                                                                    {"BF16", 2},
@@ -40,7 +40,8 @@ uint64_t bytes_per_element(std::string_view dtype) {
                                                                                    {"U8", 1},
                                                                                    {"BOOL", 1},
                                                                                    {"F8_E4M3", 1},
-                                                                                   {"F8_E5M2", 1}}};
+                                                                                   {"F8_E5M2", 1},
+                                                                                   {"F8_E8M0", 1}}};
   for (const auto& [name, bytes] : sizes) {
     if (name == dtype) {
       return bytes;
@@ -133,7 +134,7 @@ StoredTensor read_entry(const std::string& name, const Json& entry, uint64_t dat
   if (element_bytes == 0) {
     Problem problem = about(path, name, "has an unknown dtype");
     problem.found = shown(dtype);
-    problem.expected = "F32, F16, BF16 or F64";
+    problem.expected = "a type of the format: F32, F16, BF16, F64, U8, ...";
     fail_input(problem);
   }
   uint64_t bytes = 0;

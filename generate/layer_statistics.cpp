@@ -1,9 +1,9 @@
 #include "generate/layer_statistics.h"
 
+#include "nn/tensor_count.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <numeric>
 #include <string_view>
 
 namespace minillm {
@@ -86,74 +86,60 @@ double dead_share(const std::vector<double>& hidden, int64_t width) {
 }
 
 /// How the k choices of each row of scores [R, E] fall on the E experts.
-std::vector<double> choices(const std::vector<double>& scores, int64_t experts, int64_t k) {
+std::vector<double> choices(const Tensor& scores, int64_t k) {
+  const int64_t experts = scores.shape[1];
+  std::vector<int32_t> chosen(static_cast<size_t>(scores.shape[0] * k));
+  Tape tape({.record = false});
+  top_k(tape.constant(scores), k, chosen);
   std::vector<double> shares(static_cast<size_t>(experts), 0.0);
-  std::vector<int64_t> order(static_cast<size_t>(experts));
-  const auto rows = static_cast<int64_t>(scores.size()) / experts;
-  for (int64_t row = 0; row < rows; ++row) {
-    const double* of_row = scores.data() + row * experts;
-    std::iota(order.begin(), order.end(), int64_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return of_row[a] > of_row[b]; });
-    for (int64_t i = 0; i < k; ++i) {
-      shares[static_cast<size_t>(order[static_cast<size_t>(i)])] += 1 / static_cast<double>(rows * k);
-    }
+  for (const int32_t expert : chosen) {
+    shares[static_cast<size_t>(expert)] += 1 / static_cast<double>(chosen.size());
   }
   return shares;
 }
 
 /// The nodes of one layer that are looked at; null: not there.
 struct LayerNodes {
-  const Node* stream = nullptr;         // the layer's last
   const Node* probabilities = nullptr;  // of full attention
   const Node* hidden = nullptr;         // what the FFN's down_proj reads
   const Node* scores = nullptr;         // of the experts, for each token
 };
 
-bool is_square(const Shape& shape, int64_t T) {
-  const int rank = shape.rank();
-  return rank >= 2 && shape[rank - 1] == T && shape[rank - 2] == T;
-}
-
-/// "model.layers.12.mlp" -> 12; -1 outside of layers.
-int64_t layer_of(std::string_view scope) {
-  constexpr std::string_view start = "model.layers.";
-  return scope.starts_with(start) ? std::atoll(scope.data() + start.size()) : -1;
-}
-
-std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config, int64_t T) {
+std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
+  const bool is_mixture = config.ffn == "moe";
   std::vector<LayerNodes> layers(static_cast<size_t>(config.n_layers));
   for (NodeId id = 0; id < tape.size(); ++id) {
     const Node& node = tape.node(id);
     const std::string_view scope = node.scope;
+    const std::string_view op = node.op;
     const int64_t layer = layer_of(scope);
     if (layer < 0) {
       continue;
     }
     LayerNodes& nodes = layers[static_cast<size_t>(layer)];
-    nodes.stream = &node;
-    if (std::string_view(node.op) == "softmax" && is_square(node.value.shape, T)) {
+    const Shape& shape = node.value.shape;
+    if (scope.ends_with(".self_attn") && op == "softmax") {
       nodes.probabilities = &node;
-    }
-    if (std::string_view(node.op) == "top_k") {
+    } else if (scope.ends_with(".mlp") && op == "top_k") {
       nodes.scores = &tape.node(node.inputs[0]);
-    }
-    if (scope.ends_with(".mlp") && node.value.shape.rank() == 3 && node.value.shape[2] == config.d_ff) {
-      nodes.hidden = &node;
+    } else if (scope.ends_with(".mlp") && !is_mixture && shape.rank() == 3 && shape[2] == config.d_ff) {
+      nodes.hidden = &node;  // the last one: the projections have scopes of their own
     }
   }
   return layers;
 }
 
-LayerStatistics statistics_of(const LayerNodes& nodes, const ModelConfig& config, int64_t B, int64_t T) {
+LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelConfig& config) {
+  const Shape& shape = stream.shape();  // [B, T, d]
   LayerStatistics statistics;
-  const std::vector<double> stream = values_of(*nodes.stream);
-  statistics.stream_rms = rms(stream);
-  statistics.token_cosine = mean_cosine(stream, B, T);
+  const std::vector<double> values = values_of(stream.node());
+  statistics.stream_rms = rms(values);
+  statistics.token_cosine = mean_cosine(values, shape[0], shape[1]);
   if (nodes.probabilities != nullptr) {
-    statistics.first_token_share = first_token_share(values_of(*nodes.probabilities), T);
+    statistics.first_token_share = first_token_share(values_of(*nodes.probabilities), shape[1]);
   }
   if (nodes.scores != nullptr) {
-    statistics.expert_shares = choices(values_of(*nodes.scores), config.moe_experts, config.moe_top_k);
+    statistics.expert_shares = choices(nodes.scores->value, config.moe_top_k);
   }
   if (nodes.hidden != nullptr) {
     const std::vector<double> hidden = values_of(*nodes.hidden);
@@ -166,19 +152,13 @@ LayerStatistics statistics_of(const LayerNodes& nodes, const ModelConfig& config
 
 }  // namespace
 
-ModelStatistics layer_statistics(const Transformer& model, std::span<const int32_t> ids, int64_t batch_size) {
+std::vector<LayerStatistics> layer_statistics(const Transformer& model, std::span<const int32_t> ids,
+                                              int64_t batch_size) {
   Tape tape({.ops = Ops::composed, .record = false, .training = false, .retain = true});
-  const ModelConfig& config = model.config();
-  model.logits(tape, ids, batch_size);
-  const auto T = static_cast<int64_t>(ids.size()) / batch_size;
-  ModelStatistics statistics;
-  NodeId first_of_layers = 0;
-  while (layer_of(tape.node(first_of_layers).scope) < 0) {
-    ++first_of_layers;
-  }
-  statistics.embedding_rms = rms(values_of(tape.node(first_of_layers - 1)));
-  for (const LayerNodes& nodes : find_nodes(tape, config, T)) {
-    statistics.layers.push_back(statistics_of(nodes, config, batch_size, T));
+  const std::vector<Var> streams = model.streams(tape, ids, batch_size);
+  std::vector<LayerStatistics> statistics;
+  for (const LayerNodes& nodes : find_nodes(tape, model.config())) {
+    statistics.push_back(statistics_of(nodes, streams[statistics.size() + 1], model.config()));
   }
   return statistics;
 }

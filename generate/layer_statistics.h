@@ -11,22 +11,19 @@
 
 namespace minillm {
 
-/// Means over all tokens of a batch. NaN: the layer has no such value.
+/// Over all tokens of a batch. NaN or empty: the layer has no such value.
 struct LayerStatistics {
-  double stream_rms = 0;    ///< root of the mean square of the stream behind the layer
-  double token_cosine = 0;  ///< cosine of two tokens' vectors of that stream, over all pairs of a sequence; of one: NaN
+  double stream_rms = 0;    ///< root of the mean square of what Transformer::streams reads behind the layer
+  double token_cosine = 0;  ///< cosine of two tokens' vectors of that, over all pairs of a sequence; of one token: NaN
   double first_token_share = std::numeric_limits<double>::quiet_NaN();  ///< of attention, from tokens behind the first
-  double ffn_largest = std::numeric_limits<double>::quiet_NaN();        ///< |value| that down_proj reads
-  std::vector<double> expert_shares;  ///< of a mixture: of the tokens' choices, how many fell on each expert
+  double ffn_largest = std::numeric_limits<double>::quiet_NaN();  ///< |value| that down_proj reads; not of mixtures
   double ffn_dead = std::numeric_limits<double>::quiet_NaN();  ///< share of the inner units that are 0 for every token
+  std::vector<double> expert_shares = {};  ///< of a mixture: of the tokens' choices, how many fell on each expert
 };
 
-struct ModelStatistics {
-  double embedding_rms = 0;  ///< of the stream that enters the first layer
-  std::vector<LayerStatistics> layers;
-};
-
-/// Of the sequences `ids` [B, T], without dropout. Every intermediate value is kept: memory grows with B T^2.
-ModelStatistics layer_statistics(const Transformer& model, std::span<const int32_t> ids, int64_t batch_size);
+/// A layer each, of the sequences `ids` [B, T], without dropout. Every intermediate value is kept: memory grows with
+/// B T^2.
+std::vector<LayerStatistics> layer_statistics(const Transformer& model, std::span<const int32_t> ids,
+                                              int64_t batch_size);
 
 }  // namespace minillm

@@ -68,7 +68,7 @@ class FullAttention final : public Sublayer {
     if (config.attention_gate != "none" && !layout_.gated) {
       declare_gate(config, scope);
     }
-    if (config.qk_clip > 0) {
+    if (config.qk_clip > 0 && q_gain_ == nullptr) {  // normalised queries do not follow the weights' size
       clip_ = std::make_unique<QkClip>(config.qk_clip, layout_, qkv_.weight(), qkv_.bias());
       scope.store().follow_updates(*clip_);
     }
@@ -85,7 +85,7 @@ class FullAttention final : public Sublayer {
     qkv = rope_.rotate(qkv, layout_);
     // [B, T, n_heads * head_dim]
     Var attended = causal_ ? causal_attention(qkv, layout_) : bidirectional_attention(qkv, layout_);
-    if (clip_ != nullptr && tape.options().record) {
+    if (clip_ != nullptr && tape.options().record && tape.options().training) {
       clip_->observe(largest_scores(qkv, attended, layout_, causal_));
     }
     if (layout_.gated) {

@@ -33,27 +33,18 @@ class BatchNorm final : public Norm, private UpdateHook {
     Tape& tape = x.tape();
     const auto scope = tape.enter(path());
     if (!tape.options().training) {
-      return normalised(sub(x, tape.constant(running_mean_.value)), tape.constant(running_var_.value));
+      Var rstd = pow(add_scalar(tape.constant(running_var_.value), eps_), -0.5);
+      Var scaled = mul(sub(x, tape.constant(running_mean_.value)), rstd);
+      return add(mul(scaled, tape.parameter(gain_)), tape.parameter(bias_));
     }
-    const Shape shape = x.shape();
-    const int64_t rows = shape.numel() / shape[-1];
-    Var flat = reshape(x, {rows, shape[-1]});
-    Var mean_of_batch = mean(flat, {0});
-    Var centered = sub(flat, mean_of_batch);
-    Var variance = mean(mul(centered, centered), {0});
+    const Normalized normalized = batchnorm(x, tape.parameter(gain_), tape.parameter(bias_), eps_);
     if (tape.options().record) {
-      observe(mean_of_batch.value(), variance.value(), rows);
+      observe(normalized.mean, normalized.variance, x.shape().numel() / x.shape()[-1]);
     }
-    return reshape(normalised(centered, variance), shape);
+    return normalized.y;
   }
 
  private:
-  Var normalised(Var centered, Var variance) const {
-    Tape& tape = centered.tape();
-    Var scaled = mul(centered, pow(add_scalar(variance, eps_), -0.5));
-    return add(mul(scaled, tape.parameter(gain_)), tape.parameter(bias_));
-  }
-
   void observe(const Tensor& mean_of_batch, const Tensor& variance, int64_t rows) const {
     const double unbiased = rows > 1 ? static_cast<double>(rows) / static_cast<double>(rows - 1) : 1;
     for (size_t j = 0; j < seen_mean_.size(); ++j) {

@@ -3,6 +3,7 @@
 #include "nn/part_table.h"
 
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
@@ -44,9 +45,11 @@ double Ledger::crossover_context() const {
 
 Ledger make_ledger(const Transformer& model, const ReleaseConfig& release) {
   const ModelConfig& config = model.config();
-  Ledger ledger{count_tensors(released_tensors(model, release))};
-  for (const NamedTensor& tensor : model.parameters().named_tensors()) {
-    ledger.active_parameters += tensor.is_buffer ? 0 : active_elements(config, tensor.name, tensor.value.shape);
+  const std::vector<CountedTensor> tensors = released_tensors(model, release);
+  Ledger ledger{count_tensors(tensors)};
+  for (const CountedTensor& tensor : tensors) {
+    const bool counts = !tensor.is_buffer && group_of(tensor.name).in_text_model;
+    ledger.active_parameters += counts ? active_elements(config, tensor.name, tensor.shape) : 0;
   }
   ledger.flops_per_token = training_flops(model, config.max_seq_len).total();
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {

@@ -2,14 +2,15 @@
 
 #include "core/error.h"
 #include "core/kernels/rope.h"
-#include "core/text.h"
 #include "nn/attention.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
 #include "nn/part_table.h"
 #include "nn/residual.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -92,19 +93,10 @@ void check_words(Problems& problems, const ModelConfig& config) {
   expect_word(problems, norm_kinds(), "model.norm", config.norm);
   expect_word(problems, ffn_kinds(), "model.ffn", config.ffn);
   expect_word(problems, residual_kinds(), "model.residual", config.residual);
-  if (config.ffn == "moe" && unit_kind(config) == nullptr) {
-    std::vector<std::string> names;
-    for (const FfnKind& kind : ffn_kinds()) {
-      if (kind.unit != nullptr) {
-        names.emplace_back(kind.name);
-      }
-    }
-    problems.push_back({.where = "model.moe_unit",
-                        .what = "is no gated network",
-                        .found = "\"" + config.moe_unit + "\"",
-                        .expected = "one of " + join(names),
-                        .hint = did_you_mean(config.moe_unit, names)});
-  }
+  std::vector<FfnKind> gated;
+  std::copy_if(ffn_kinds().begin(), ffn_kinds().end(), std::back_inserter(gated),
+               [](const FfnKind& kind) { return kind.unit != nullptr; });
+  expect_word(problems, std::span<const FfnKind>(gated), "model.moe_unit", config.moe_unit);
   expect_word(problems, mixer_kinds(), "model.attention", config.attention);
   expect_word(problems, std::span<const Word>(positions), "model.position", config.position);
   expect_word(problems, norm_position_kinds(), "model.norm_position", config.norm_position);

@@ -2,17 +2,20 @@
 // The [release] section of a config: what the files of a released model hold beside its text model. Counted, never
 // trained.
 
+#include "core/error.h"
 #include "nn/tensor_count.h"
 #include "nn/transformer.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace minillm {
 
 struct ReleaseConfig {
-  std::string dtype;             ///< of the released weights and of a decoder's caches; derived: train.dtype
+  std::string dtype;             ///< of the released weights and of a decoder's caches; where absent, train.dtype
   double stated_parameters = 0;  ///< what its name says, 27e9 for "27B"; 0: nothing
   bool causal_masks = false;     ///< each layer's files hold a mask [max_seq_len, max_seq_len] as a buffer
   bool qkv_bias = false;         ///< biases on q, k and v alone (Qwen2)
@@ -28,6 +31,21 @@ struct ReleaseConfig {
   int64_t vision_frames = 2;     ///< images of a video in one patch
   int64_t vision_merge = 2;      ///< patches along the edge of a square that becomes one token
 };
+
+/// A number type that weights are released in.
+struct StoredType {
+  std::string_view name;  ///< "bfloat16"
+  int64_t bytes = 0;      ///< of an element
+};
+
+/// float32 first.
+std::span<const StoredType> stored_types();
+
+/// Bytes an element of a type of that table takes.
+int64_t stored_bytes(std::string_view type);
+
+/// What is wrong with the sizes of `release` beside this model, by key.
+std::vector<Problem> problems_of(const ReleaseConfig& release, const ModelConfig& model);
 
 /// Whether the config describes something that this program counts and cannot train.
 bool is_for_counting(const ReleaseConfig& release);

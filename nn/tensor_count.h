@@ -18,18 +18,35 @@ struct CountedTensor {
   bool is_buffer = false;  ///< stored with the weights and never trained: causal masks, running statistics
 };
 
+/// A kind of part: a row of the table of groups, in the order of the data flow.
+struct GroupKind {
+  std::string_view name;         ///< embed_tokens, full_attention, ffn, norms, ...
+  bool in_text_model = true;     ///< all but mtp and vision
+  int64_t classic_squares = 0;   ///< its part of the classic estimate's 12 L d^2: of a layer, in units of d^2
+  std::string_view beside = "";  ///< what stands beside its layers: "final", "at both ends"
+};
+
+std::span<const GroupKind> group_kinds();
+
+/// The kind that a tensor belongs to, told by its name.
+const GroupKind& group_of(std::string_view tensor);
+
+/// The layer that a tensor's or scope's name tells, its first component that is a number: 3 of "model.layers.3.mlp" and
+/// of "h.3.attn"; -1: none.
+int64_t layer_of(std::string_view name);
+
 /// One line: a kind of part, counted. Buffers are no part of it.
 struct TensorGroup {
-  std::string_view name;   ///< embed_tokens, embed_positions, full_attention, linear_attention, ffn, residual, norms,
-                           ///< lm_head, mtp, vision
+  const GroupKind* kind = nullptr;
   int64_t parameters = 0;  ///< per_unit * units + beside
   int64_t per_unit = 0;    ///< the first layer's count
   int64_t units = 0;       ///< layers that have it, or 1
   int64_t beside = 0;      ///< the rest: the final norm, the ends of the residual stream, what layers differ by
-  bool in_text_model = true;  ///< all but mtp and vision
-  double share = 0;           ///< parameters / all parameters
-  double text_share = 0;      ///< parameters / the text model's; 0: it is no part of it
-  std::string derivation;     ///< per unit, from the shapes: "4*256*256", "2*256*688 + 688*256"
+  double share = 0;        ///< parameters / all parameters
+  double text_share = 0;   ///< parameters / the text model's; 0: it is no part of it
+  std::string derivation;  ///< per unit, from the shapes: "4*256*256", "2*256*688 + 688*256"
+
+  std::string_view name() const { return kind->name; }
 };
 
 /// A part of what the classic estimate leaves out: "full_attention beyond 4 d^2 a layer".
@@ -52,17 +69,11 @@ struct TensorCount {
   const TensorGroup* find(std::string_view group) const;  ///< nullptr: there is no such part
 };
 
-/// The names of groups, in the order of the data flow.
-std::span<const std::string_view> group_names();
-
 /// The denominators of shares.
-inline constexpr std::string_view all_parameters = "all parameters";
-inline constexpr std::string_view text_parameters = "the text model's parameters";
+inline constexpr std::string_view of_all = "all parameters";
+inline constexpr std::string_view of_text = "the text model's parameters";
 
 /// Names may be ours, which are Hugging Face's for Llama, or those of GPT-2's and Mixtral's files.
 TensorCount count_tensors(std::span<const CountedTensor> tensors);
-
-/// "3*256*688 + 2*32" from shapes: equal ones, whichever way round, are counted together.
-std::string derivation_of(const std::vector<Shape>& shapes);
 
 }  // namespace minillm

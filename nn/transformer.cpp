@@ -53,26 +53,42 @@ Var Transformer::next_logits(Tape& tape, std::span<const int32_t> ids) const {
   return reshape(linear(last, head_weight(tape)), {config_.vocab_size});
 }
 
-Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+Stream Transformer::enter(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
   check(batch_size >= 1, "a batch has at least 1 sequence, found {}", batch_size);
   const int64_t T = static_cast<int64_t>(ids.size()) / batch_size;
   check(batch_size * T == static_cast<int64_t>(ids.size()) && T >= 1 && T <= config_.max_seq_len,
         "{} token ids in {} sequences do not fit a model of at most {} positions", ids.size(), batch_size,
         config_.max_seq_len);
-  const auto scope = tape.enter(path());
   Var x = embedding(tape.parameter(embed_tokens_), ids);
   x = reshape(x, {batch_size, T, config_.d_model});
   x = embed_positions_.add_to(x);
   x = dropout(x, config_.dropout, "model.embed_tokens");
-  Stream stream = ends_->enter(x);
+  return ends_->enter(x);
+}
+
+Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+  const auto scope = tape.enter(path());
+  Stream stream = enter(tape, ids, batch_size);
   for (const auto& layer : layers_) {
     // Without backward, nor is the input needed.
     const NodeId first = tape.options().record ? tape.size() : stream.x.id();
     layer->forward(stream);
     tape.release_unsaved(first, stream.x, stream.writes);
   }
-  x = ends_->leave(stream);
+  Var x = ends_->leave(stream);
   return norm_ != nullptr ? norm_->forward(x) : x;
+}
+
+std::vector<Var> Transformer::streams(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+  check(tape.options().retain, "streams are read later, so their tape must retain values");
+  const auto scope = tape.enter(path());
+  Stream stream = enter(tape, ids, batch_size);
+  std::vector<Var> states = {ends_->leave(stream)};
+  for (const auto& layer : layers_) {
+    layer->forward(stream);
+    states.push_back(ends_->leave(stream));
+  }
+  return states;
 }
 
 Var Transformer::head_weight(Tape& tape) const {

@@ -28,6 +28,10 @@ class Transformer final : public Module {
   /// ids [T] -> the logits that follow the last of them [V]; the head runs for that position alone.
   Var next_logits(Tape& tape, std::span<const int32_t> ids) const;
 
+  /// ids [B, T] -> what the stream's end reads in front of the first layer and behind each [B, T, d], n_layers + 1
+  /// times: how the final state grows. For a tape that retains its values.
+  std::vector<Var> streams(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
+
   const ModelConfig& config() const { return config_; }
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }
@@ -35,6 +39,8 @@ class Transformer final : public Module {
  private:
   Transformer(const ModelConfig& config, std::unique_ptr<ParameterStore> store);
 
+  /// ids [B, T] -> what the first block reads
+  Stream enter(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
   /// ids [B, T] -> what the head reads [B, T, d]
   Var hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
   Var head_weight(Tape& tape) const;

@@ -137,6 +137,7 @@ void AdamW::step(double lr, double gradient_scale) {
     factors.shrink = 1 - lr * chunk.decay;
     update(store_, m_.tensor(), v_.tensor(), chunk.begin, chunk.end - chunk.begin, factors, use_reference_);
   });
+  store_.updated();
 }
 
 }  // namespace minillm

@@ -39,9 +39,9 @@ std::string next_command(const Config& config, const TokenFile& data, bool is_co
 
 std::string parameter_table(const Transformer& model) {
   const Ledger ledger = make_ledger(model);
-  Table table({"part", "parameters", "share"});
+  Table table({"part", "parameters", "share of all"});
   for (const TensorGroup& group : ledger.groups) {
-    table.add_row({std::string(group.name), thousands(group.parameters), fmt::format("{:.1f} %", 100 * group.share)});
+    table.add_row({std::string(group.name()), thousands(group.parameters), fmt::format("{:.1f} %", 100 * group.share)});
   }
   table.add_rule();
   table.add_row({"all", thousands(ledger.parameters), "100 %"});

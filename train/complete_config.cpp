@@ -26,6 +26,8 @@ void complete_config(LoadedConfig& loaded, const TokenFile* data) {
   const Config written = config;  // which keys were derived is told by what they were before
   std::vector<Problem> problems =
       derive_and_check(config.model, data != nullptr ? data->vocab_size : 0, config.data.seq_len);
+  const std::vector<Problem> of_release = problems_of(config.release, config.model);
+  problems.insert(problems.end(), of_release.begin(), of_release.end());
   for (Problem& problem : problems) {
     problem = located(std::move(problem), written, loaded.origins);
   }

@@ -165,37 +165,36 @@ std::vector<ConfigKey> train_and_run_keys() {
   };
 }
 
+// What sizes may be is said by problems_of(ReleaseConfig), which a config.json of another tool meets too.
 std::vector<ConfigKey> release_keys() {
-  const auto count = [](const char* name, ConfigField (*field)(Config&), double most = most_size) {
-    return ConfigKey{.section = "release", .name = name, .field = field, .low = 0, .high = most};
+  const auto key = [](const char* name, ConfigField (*field)(Config&)) {
+    return ConfigKey{.section = "release", .name = name, .field = field};
   };
-  const auto size = [](const char* name, ConfigField (*field)(Config&), double most = most_size) {
-    return ConfigKey{.section = "release", .name = name, .field = field, .low = at_least_one, .high = most};
+  const auto count = [](const char* name, ConfigField (*field)(Config&)) {
+    return ConfigKey{.section = "release", .name = name, .field = field, .low = 0, .high = most_size};
   };
-  constexpr double most_pixels = 1024;
+  ConfigKey dtype = key("dtype", [](Config& c) -> ConfigField { return &c.release.dtype; });
+  for (const StoredType& type : stored_types()) {
+    dtype.words.emplace_back(type.name);
+  }
+  ConfigKey stated = key("stated_parameters", [](Config& c) -> ConfigField { return &c.release.stated_parameters; });
+  stated.low = 0;
+  stated.high = 1e18;
   return {
-      {.section = "release",
-       .name = "dtype",
-       .field = [](Config& c) -> ConfigField { return &c.release.dtype; },
-       .words = {"float32", "float64", "bfloat16", "float16"}},
-      {"release", "stated_parameters", [](Config& c) -> ConfigField { return &c.release.stated_parameters; }, 0, 1e18},
-      {"release", "causal_masks", [](Config& c) -> ConfigField { return &c.release.causal_masks; }},
-      {"release", "qkv_bias", [](Config& c) -> ConfigField { return &c.release.qkv_bias; }},
-      {"release", "attention_sinks", [](Config& c) -> ConfigField { return &c.release.attention_sinks; }},
-      {"release", "router_bias", [](Config& c) -> ConfigField { return &c.release.router_bias; }},
-      count(
-          "mtp_layers", [](Config& c) -> ConfigField { return &c.release.mtp_layers; }, most_layers),
-      count(
-          "vision_layers", [](Config& c) -> ConfigField { return &c.release.vision_layers; }, most_layers),
+      dtype,
+      stated,
+      key("causal_masks", [](Config& c) -> ConfigField { return &c.release.causal_masks; }),
+      key("qkv_bias", [](Config& c) -> ConfigField { return &c.release.qkv_bias; }),
+      key("attention_sinks", [](Config& c) -> ConfigField { return &c.release.attention_sinks; }),
+      key("router_bias", [](Config& c) -> ConfigField { return &c.release.router_bias; }),
+      count("mtp_layers", [](Config& c) -> ConfigField { return &c.release.mtp_layers; }),
+      count("vision_layers", [](Config& c) -> ConfigField { return &c.release.vision_layers; }),
       count("vision_d_model", [](Config& c) -> ConfigField { return &c.release.vision_d_model; }),
       count("vision_d_ff", [](Config& c) -> ConfigField { return &c.release.vision_d_ff; }),
       count("vision_positions", [](Config& c) -> ConfigField { return &c.release.vision_positions; }),
-      size(
-          "vision_patch", [](Config& c) -> ConfigField { return &c.release.vision_patch; }, most_pixels),
-      size(
-          "vision_frames", [](Config& c) -> ConfigField { return &c.release.vision_frames; }, most_pixels),
-      size(
-          "vision_merge", [](Config& c) -> ConfigField { return &c.release.vision_merge; }, most_pixels),
+      count("vision_patch", [](Config& c) -> ConfigField { return &c.release.vision_patch; }),
+      count("vision_frames", [](Config& c) -> ConfigField { return &c.release.vision_frames; }),
+      count("vision_merge", [](Config& c) -> ConfigField { return &c.release.vision_merge; }),
   };
 }
 

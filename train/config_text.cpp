@@ -45,8 +45,9 @@ std::string origin_of(const ConfigKey& key, const Config& config, const ConfigOr
 std::string to_toml(const Config& config, const ConfigOrigins& origins) {
   std::string text = "# The resolved config: every key with its value and where it came from.\n";
   std::string section;
+  const bool is_release = is_set("release", config);
   for (const ConfigKey& key : config_keys()) {
-    if (key.section == "release" && !is_set("release", config)) {
+    if (key.section == "release" && !is_release) {
       continue;  // of a released model alone; runs have nothing to say about it
     }
     if (key.section != section) {

@@ -53,6 +53,11 @@ std::vector<std::string> ids_in(std::string_view text) {
   return ids;
 }
 
+std::string text_of(const Finding& finding) {
+  return fmt::format("{}, {}: {}{}{}", finding.rule->id, finding.rule->name, finding.what,
+                     finding.advice.empty() ? "" : "; ", finding.advice);
+}
+
 }  // namespace
 
 std::span<const LintRule> lint_rules() {
@@ -75,16 +80,15 @@ std::string_view severity_name(Severity severity) {
 }
 
 std::string describe(const Finding& finding) {
-  return fmt::format("{} {}, {}: {}{}{}", severity_name(finding.rule->severity), finding.rule->id, finding.rule->name,
-                     finding.what, finding.advice.empty() ? "" : "; ", finding.advice);
+  return fmt::format("{} {}", severity_name(finding.rule->severity), text_of(finding));
 }
 
 void log_findings(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
-    if (finding.rule->severity == Severity::info) {
-      log_info("{}", describe(finding));
-    } else {
-      log_warning("{}", describe(finding));
+    switch (finding.rule->severity) {
+      case Severity::info: log_info("{}", describe(finding)); break;
+      case Severity::warning: log_warning("{}", text_of(finding)); break;  // which says that it is one
+      case Severity::error: log_warning("{}", describe(finding)); break;
     }
   }
 }

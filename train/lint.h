@@ -48,7 +48,10 @@ void log_findings(const std::vector<Finding>& findings);
 /// Of a complete config and its model.
 std::vector<Finding> lint_config(const Config& config, const Transformer& model);
 
-/// Of counts: what a number of parameters alone would hide. `context`: past tokens, 0: not asked about.
+/// Of counts alone, whatever model they are of.
+std::vector<Finding> lint_count(const TensorCount& count);
+
+/// The same, and what a number of parameters alone would hide. `context`: past tokens, 0: not asked about.
 std::vector<Finding> lint_ledger(const Config& config, const Ledger& ledger, int64_t context);
 
 /// Of what a run has logged so far.
@@ -57,11 +60,11 @@ std::vector<Finding> lint_metrics(const Metrics& metrics, const Summary& summary
 /// Of a trained model, by one forward pass over the first windows of `validation` with every intermediate value kept.
 std::vector<Finding> lint_weights(const Transformer& model, const Loader& validation);
 
-/// All lints of a run's folder: of its config, its metrics, and of its newest checkpoint's weights where its data is
-/// still there.
+/// All lints of a run's folder that are not silenced: of its config, its metrics, and of its newest checkpoint's
+/// weights where its data is still there.
 std::vector<Finding> lint_run(const std::string& folder);
 
-/// Without those that run.silence names.
+/// Without those that run.silence names: what is told.
 std::vector<Finding> audible(std::vector<Finding> findings, const Config& config);
 
 /// What is wrong with a text of ids ("E12, E20"): one that no lint has, or one that may not be silenced. "" = nothing.

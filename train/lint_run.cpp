@@ -12,6 +12,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <optional>
 
 namespace minillm {
 
@@ -19,39 +20,37 @@ namespace {
 
 constexpr double surge = 10;  // times the median gradient norm
 
-double median_norm(const Metrics& metrics) {
-  std::vector<double> norms;
-  for (const TrainRecord& record : metrics.train) {
-    if (std::isfinite(record.grad_norm)) {
-      norms.push_back(record.grad_norm);
-    }
-  }
-  if (norms.empty()) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
-  std::nth_element(norms.begin(), middle, norms.end());
-  return *middle;
-}
-
 void append(std::vector<Finding>& to, std::vector<Finding> more) {
   to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// Weights and metrics can be looked at only beside the data they belong to.
-std::vector<Finding> lint_with_data(const std::string& folder) {
-  std::vector<Finding> findings;
+/// Weights can be looked at only beside the data they belong to.
+std::vector<Finding> lint_newest_weights(const LoadedRun& run, const std::string& folder) {
   try {
-    const LoadedRun run = load_run(folder, "last");
     const TokenFile data = open_data_for(run, "");
-    const double unigram_loss = data.unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN());
-    const Metrics metrics = read_metrics(metrics_path(folder));
-    append(findings, lint_metrics(metrics, summarize(metrics, unigram_loss)));
-    append(findings, lint_weights(*run.model, validation_windows(data.val, run.config.data)));
+    return lint_weights(*run.model, validation_windows(data.val, run.config.data));
   } catch (const Error& error) {
-    log_warning("of {} only the config is looked at: {}", folder, error.what());
+    log_warning("the weights of {} are not looked at: {}", folder, error.what());
+    return {};
   }
-  return findings;
+}
+
+/// The unigram loss stands in the data; without it a run cannot be seen to stall.
+double unigram_loss_of(const Config& config) {
+  try {
+    return open_data(config.data.path).unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN());
+  } catch (const Error&) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+std::optional<LoadedRun> newest_of(const std::string& folder) {
+  try {
+    return load_run(folder, "last");
+  } catch (const Error& error) {
+    log_warning("the weights of {} are not looked at: {}", folder, error.what());
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -65,15 +64,19 @@ std::vector<Finding> lint_metrics(const Metrics& metrics, const Summary& summary
                                                 summary.final_val_loss, summary.unigram_loss),
                                     "a lower optim.lr, more optim.warmup_steps, or model.norm_position = \"pre\""));
   }
-  const double median = median_norm(metrics);
+  std::vector<double> norms;
+  for (const TrainRecord& record : metrics.train) {
+    norms.push_back(record.grad_norm);
+  }
+  const double usual = median(std::move(norms));
   const double highest = summary.grad_norm_max_first_100;
-  if (highest > surge * median) {
+  if (usual > 0 && highest > surge * usual) {
     const auto at = std::find_if(metrics.train.begin(), metrics.train.end(),
                                  [&](const TrainRecord& record) { return record.grad_norm == highest; });
     findings.push_back(
         make_finding("E08",
                      fmt::format("the gradient's norm reached {:.4g} at step {}, {:.0f} times its median {:.4g}",
-                                 highest, at == metrics.train.end() ? 0 : at->step, highest / median, median),
+                                 highest, at == metrics.train.end() ? 0 : at->step, highest / usual, usual),
                      "more optim.warmup_steps or a lower optim.lr"));
   }
   if (summary.diverged) {
@@ -85,11 +88,16 @@ std::vector<Finding> lint_metrics(const Metrics& metrics, const Summary& summary
 
 std::vector<Finding> lint_run(const std::string& folder) {
   check_run_folder(folder);
-  LoadedConfig loaded = load_config(config_path(folder));
-  complete_config(loaded, nullptr);
-  std::vector<Finding> findings = lint_config(loaded.config, Transformer(loaded.config.model));
-  append(findings, audible(lint_with_data(folder), loaded.config));
-  return findings;
+  const std::optional<LoadedRun> newest = newest_of(folder);
+  LoadedConfig loaded = newest ? LoadedConfig{newest->config, {}} : load_without_data(config_path(folder), {});
+  const Config& config = loaded.config;
+  std::vector<Finding> findings = lint_config(config, Transformer(config.model));
+  const Metrics metrics = read_metrics(metrics_path(folder));
+  append(findings, lint_metrics(metrics, summarize(metrics, unigram_loss_of(config))));
+  if (newest) {
+    append(findings, lint_newest_weights(*newest, folder));
+  }
+  return audible(std::move(findings), config);
 }
 
 }  // namespace minillm

@@ -21,6 +21,7 @@ constexpr double growth = 4;
 constexpr double sink_share = 0.30;
 constexpr double most_dead = 0.10;
 constexpr double uneven = 2;  // times an even share
+constexpr double choices_per_expert = 10;
 
 struct NumberFormat {
   const char* name;
@@ -54,10 +55,10 @@ struct Extreme {
 };
 
 template <class Value>
-Extreme largest(const ModelStatistics& statistics, Value value) {
+Extreme largest(const std::vector<LayerStatistics>& layers, Value value) {
   Extreme found;
-  for (size_t layer = 0; layer < statistics.layers.size(); ++layer) {
-    const double here = value(statistics.layers[layer]);
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const double here = value(layers[layer]);
     if (!(here <= found.value) && !std::isnan(here)) {
       found = {here, static_cast<int64_t>(layer)};
     }
@@ -65,8 +66,8 @@ Extreme largest(const ModelStatistics& statistics, Value value) {
   return found;
 }
 
-void lint_tokens(const ModelStatistics& statistics, Findings& findings) {
-  const double last = statistics.layers.back().token_cosine;
+void lint_tokens(const std::vector<LayerStatistics>& layers, Findings& findings) {
+  const double last = layers.back().token_cosine;
   if (last > alike) {
     findings.push_back(make_finding(
         "E02", fmt::format("behind the last layer two tokens of a sequence have a cosine of {:.4f} on average", last),
@@ -74,11 +75,14 @@ void lint_tokens(const ModelStatistics& statistics, Findings& findings) {
   }
 }
 
-void lint_stream(const ModelStatistics& statistics, Findings& findings) {
-  const double ratio = statistics.layers.back().stream_rms / statistics.layers.front().stream_rms;
+void lint_stream(const ModelConfig& config, const std::vector<LayerStatistics>& layers, Findings& findings) {
+  if (config.residual == "none") {
+    return;  // there is none
+  }
+  const double ratio = layers.back().stream_rms / layers.front().stream_rms;
   if (ratio > growth) {
     std::vector<std::string> per_layer;
-    for (const LayerStatistics& layer : statistics.layers) {
+    for (const LayerStatistics& layer : layers) {
       per_layer.push_back(fmt::format("{:.3g}", layer.stream_rms));
     }
     findings.push_back(make_finding(
@@ -87,28 +91,38 @@ void lint_stream(const ModelStatistics& statistics, Findings& findings) {
   }
 }
 
-void lint_ffn(const ModelStatistics& statistics, Findings& findings) {
-  const Extreme value = largest(statistics, [](const LayerStatistics& layer) { return layer.ffn_largest; });
-  for (const NumberFormat& format : narrow_formats) {
+void lint_ffn(const std::vector<LayerStatistics>& layers, Findings& findings) {
+  const Extreme value = largest(layers, [](const LayerStatistics& layer) { return layer.ffn_largest; });
+  for (const NumberFormat& format : narrow_formats) {  // the widest that it exceeds says it all
     if (value.value > format.largest) {
       findings.push_back(make_finding(
           "E22",
           fmt::format("layer {} reaches {:.4g}, {} ends at {}", value.layer, value.value, format.name, format.largest),
           "model.ffn = \"swiglu_clamp\" or \"situ_glu\" bounds it"));
+      break;
     }
   }
-  const Extreme dead = largest(statistics, [](const LayerStatistics& layer) { return layer.ffn_dead; });
+  const Extreme dead = largest(layers, [](const LayerStatistics& layer) { return layer.ffn_dead; });
   if (dead.value > most_dead) {
     findings.push_back(make_finding(
         "E33",
         fmt::format("{:.1f} % of the units of layer {} are 0 for every token looked at", 100 * dead.value, dead.layer),
-        "a smooth activation: model.ffn = \"gelu\" or \"swiglu\""));
+        "a lower optim.lr, or an activation that is nowhere flat"));
   }
 }
 
-void lint_attention(const ModelStatistics& statistics, Findings& findings) {
-  const Extreme share = largest(statistics, [](const LayerStatistics& layer) { return layer.first_token_share; });
-  if (share.value > sink_share) {
+/// What a token behind the first gives it when it attends evenly to what it sees, of T tokens on average.
+double even_share(int64_t T) {
+  double sum = 0;
+  for (int64_t t = 1; t < T; ++t) {
+    sum += 1 / static_cast<double>(t + 1);
+  }
+  return sum / static_cast<double>(std::max<int64_t>(1, T - 1));
+}
+
+void lint_attention(const std::vector<LayerStatistics>& layers, int64_t T, Findings& findings) {
+  const Extreme share = largest(layers, [](const LayerStatistics& layer) { return layer.first_token_share; });
+  if (share.value > std::max(sink_share, 2 * even_share(T))) {
     findings.push_back(make_finding(
         "E23",
         fmt::format("layer {} gives {:.1f} % of its attention to the first token", share.layer, 100 * share.value),
@@ -116,18 +130,21 @@ void lint_attention(const ModelStatistics& statistics, Findings& findings) {
   }
 }
 
-void lint_experts(const ModelStatistics& statistics, Findings& findings) {
+void lint_experts(const std::vector<LayerStatistics>& layers, int64_t choices, Findings& findings) {
+  if (static_cast<double>(choices) < choices_per_expert * static_cast<double>(layers.front().expert_shares.size())) {
+    return;  // too few to tell chance from habit
+  }
   Extreme busiest;
-  for (size_t layer = 0; layer < statistics.layers.size(); ++layer) {
-    for (const double share : statistics.layers[layer].expert_shares) {
-      const double times = share * static_cast<double>(statistics.layers[layer].expert_shares.size());
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    for (const double share : layers[layer].expert_shares) {
+      const double times = share * static_cast<double>(layers[layer].expert_shares.size());
       if (!(times <= busiest.value)) {
         busiest = {times, static_cast<int64_t>(layer)};
       }
     }
   }
   if (busiest.value > uneven) {
-    const std::vector<double>& shares = statistics.layers[static_cast<size_t>(busiest.layer)].expert_shares;
+    const std::vector<double>& shares = layers[static_cast<size_t>(busiest.layer)].expert_shares;
     const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
     findings.push_back(
         make_finding("E41",
@@ -137,36 +154,37 @@ void lint_experts(const ModelStatistics& statistics, Findings& findings) {
   }
 }
 
-/// Gains below half of where they start. Zero-centered ones hold gain - 1.
+/// Gains below half of where they start. One that starts at 0 is stored as its distance from 1.
 void lint_gains(const Transformer& model, Findings& findings) {
-  for (const NamedTensor& tensor : model.parameters().named_tensors()) {
-    const bool is_gain = tensor.name.ends_with("norm.weight") && tensor.value.shape.rank() == 1;
+  for (const Parameter& parameter : model.parameters().parameters()) {
+    const bool is_gain = parameter.name.ends_with("norm.weight") && parameter.shape.rank() == 1;
     if (!is_gain) {
       continue;
     }
     double mean = 0;
-    for (int64_t i = 0; i < tensor.value.numel(); ++i) {
-      mean += tensor.value.at(i) / static_cast<double>(tensor.value.numel());
+    for (int64_t i = 0; i < parameter.numel(); ++i) {
+      mean += parameter.value.at(i) / static_cast<double>(parameter.numel());
     }
-    const bool zero_centered = model.config().norm == "zero_centered_rmsnorm";
-    const bool scale = model.config().norm == "scalenorm" && tensor.value.numel() == 1;
-    const double start = scale ? std::sqrt(static_cast<double>(model.config().d_model)) : 1;
-    const double gain = zero_centered ? 1 + mean : mean;
-    if (gain < pressed_out * start) {
-      findings.push_back(
-          make_finding("E14", fmt::format("{} has a mean gain of {:.3g}, it began at {:.3g}", tensor.name, gain, start),
-                       "optim.decay_norms = false"));
+    const double stored_start = parameter.slices.front().init.value;
+    const double offset = stored_start == 0 ? 1 : 0;
+    if (mean + offset < pressed_out * (stored_start + offset)) {
+      findings.push_back(make_finding("E14",
+                                      fmt::format("{} has a mean gain of {:.3g}, it began at {:.3g}", parameter.name,
+                                                  mean + offset, stored_start + offset),
+                                      "optim.decay_norms = false"));
     }
   }
 }
 
-/// The logits of the first sequence must not depend on what else is in its batch.
+/// The logits of the first sequence must not depend on what else is in its batch, in training as well; with dropout
+/// they differ there anyway.
 void lint_batch(const Transformer& model, const Sample& sample, Findings& findings) {
   if (sample.count < 2) {
     return;
   }
-  Tape together({.record = false, .training = false});
-  Tape alone({.record = false, .training = false});
+  const TapeOptions options = {.record = false, .training = model.config().dropout == 0};
+  Tape together(options);
+  Tape alone(options);
   const std::span<const int32_t> ids = sample.ids;
   Var in_batch = model.logits(together, ids, sample.count);
   Var by_itself = model.logits(alone, ids.first(static_cast<size_t>(sample.T)), 1);
@@ -192,14 +210,14 @@ void lint_batch(const Transformer& model, const Sample& sample, Findings& findin
 Findings lint_weights(const Transformer& model, const Loader& validation) {
   Findings findings;
   const Sample sample = sample_of(validation);
-  const ModelStatistics statistics = layer_statistics(model, sample.ids, sample.count);
-  lint_tokens(statistics, findings);
+  const std::vector<LayerStatistics> layers = layer_statistics(model, sample.ids, sample.count);
+  lint_tokens(layers, findings);
   lint_batch(model, sample, findings);
   lint_gains(model, findings);
-  lint_stream(statistics, findings);
-  lint_ffn(statistics, findings);
-  lint_attention(statistics, findings);
-  lint_experts(statistics, findings);
+  lint_stream(model.config(), layers, findings);
+  lint_ffn(layers, findings);
+  lint_attention(layers, sample.T, findings);
+  lint_experts(layers, sample.count * sample.T * model.config().moe_top_k, findings);
   return findings;
 }
 

@@ -115,7 +115,7 @@ RunEnd start_run(const StartRequest& request) {
   for (const std::string& notice : config_notices(loaded.config)) {
     log_warning("{}", notice);
   }
-  log_findings(lint_config(loaded.config, Transformer(loaded.config.model)));
+  log_findings(audible(lint_config(loaded.config, Transformer(loaded.config.model)), loaded.config));
   const Config config = loaded.config;
   const ConfigOrigins origins = loaded.origins;
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.
@@ -136,7 +136,7 @@ RunEnd start_run(const StartRequest& request) {
 RunEnd resume_run(const ResumeRequest& request) {
   check_run_folder(request.folder);
   for (const std::string& setting : request.overrides) {
-    if (setting.starts_with("run.")) {
+    if (setting.starts_with("run.name=") || setting.starts_with("run.out=")) {
       fail_input({.where = setting.substr(0, setting.find('=')),
                   .what = "a resumed run keeps its name and folder",
                   .hint = "move the folder itself, then resume it under its new name"});

@@ -222,8 +222,8 @@ double RunLoop::seconds_of_session() const {
 RunEnd RunLoop::finish(const Ending& ending) {
   progress_.finish();
   const std::string& folder = config().run.out;
-  Summary summary = summarize(read_metrics(metrics_path(folder)),
-                              data_.unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN()));
+  const Metrics metrics = read_metrics(metrics_path(folder));
+  Summary summary = summarize(metrics, data_.unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN()));
   summary.parameters = model_.parameters().count();
   summary.init = init_;
   summary.seconds = seconds_before_ + seconds_of_session();
@@ -231,7 +231,10 @@ RunEnd RunLoop::finish(const Ending& ending) {
   write_summary(summary_path(folder), summary);
   log_end(config(), data_, summary, ending.reason);
   if (ending.end == RunEnd::finished) {
-    log_findings(audible(lint_metrics(read_metrics(metrics_path(folder)), summary), config()));
+    log_findings(audible(lint_metrics(metrics, summary), config()));
+    if (validation_) {
+      log_findings(audible(lint_weights(model_, *validation_), config()));
+    }
   }
   return ending.end;
 }

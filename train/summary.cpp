@@ -18,17 +18,6 @@ constexpr double divergence_margin = 1;  // nats above the first loss
 constexpr double stall_margin = 0.05;    // nats around the unigram loss
 constexpr int64_t first_steps = 100;
 
-double median(std::vector<double> values) {
-  values.erase(std::remove_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }),
-               values.end());
-  if (values.empty()) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 bool has_stalled(const std::vector<EvalRecord>& evaluations, double unigram_loss) {
   if (evaluations.empty() || !std::isfinite(unigram_loss)) {
     return false;
@@ -41,6 +30,17 @@ bool has_stalled(const std::vector<EvalRecord>& evaluations, double unigram_loss
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  values.erase(std::remove_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }),
+               values.end());
+  if (values.empty()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
 
 Summary summarize(const Metrics& metrics, double unigram_loss) {
   Summary summary;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace minillm {
 
@@ -29,6 +30,9 @@ struct Summary {
   int threads = 0;
   std::string cpu;
 };
+
+/// Of the finite values; NaN without any.
+double median(std::vector<double> values);
 
 /// Fills in what follows from the metrics alone: steps to tokens_per_s, without `parameters`.
 Summary summarize(const Metrics& metrics, double unigram_loss);

@@ -36,7 +36,6 @@ StepResult Trainer::step() {
     fail_work(refused_update(model_.parameters(), step, loss, norm, lr, config_.optim.grad_clip));
   }
   optimizer_.step(lr, clip_factor(norm, config_.optim.grad_clip));
-  model_.parameters().updated();
   return {step, loss, norm, lr};
 }
 

@@ -1,5 +1,7 @@
 #include "train/unused_keys.h"
 
+#include "nn/ffn.h"
+
 #include <fmt/format.h>
 
 namespace minillm {
@@ -25,8 +27,19 @@ bool is_mixture(const Config& c) {
   return c.model.ffn == "moe";
 }
 
-const std::string& unit_of(const Config& c) {
-  return is_mixture(c) ? c.model.moe_unit : c.model.ffn;
+/// The name of the unit of the feed-forward network or of its experts; "" when they are not gated.
+std::string_view unit_of(const Config& c) {
+  const FfnKind* kind = unit_kind(c.model);
+  return kind == nullptr ? "" : kind->name;
+}
+
+bool has_limit(const Config& c) {
+  const FfnKind* kind = unit_kind(c.model);
+  return kind != nullptr && kind->default_limit > 0;
+}
+
+bool is_oai(const Config& c) {
+  return unit_of(c) == "swiglu_oai";
 }
 
 bool is_situ(const Config& c) {
@@ -46,8 +59,8 @@ constexpr Row table[] = {
     {"model.rope_fraction", "model.position", [](const Config& c) { return c.model.position == "rope"; }},
     {"model.position", "model.attention", [](const Config& c) { return c.model.attention != "gdn"; }},
     {"model.d_ff", "model.ffn", [](const Config& c) { return c.model.ffn != "none"; }},
-    {"model.ffn_limit", "model.ffn", [](const Config& c) { return unit_of(c).starts_with("swiglu_"); }},
-    {"model.ffn_alpha", "model.ffn", [](const Config& c) { return unit_of(c) == "swiglu_oai"; }},
+    {"model.ffn_limit", "model.ffn", has_limit},
+    {"model.ffn_alpha", "model.ffn", is_oai},
     {"model.ffn_gate_bound", "model.ffn", is_situ},
     {"model.ffn_up_bound", "model.ffn", is_situ},
     {"model.moe_experts", "model.ffn", is_mixture},

@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
+#include <numeric>
 #include <vector>
 
 namespace minillm {
 
 namespace {
-
-constexpr const char* attention_name = "causal_attention";
 
 template <class T>
 struct CausalAttentionNode final : Node {
@@ -30,7 +28,7 @@ Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
   const int64_t B = qkv.shape()[0];
   const int64_t positions = qkv.shape()[1];
   const Shape shape = {B, positions, layout.n_heads * layout.head_dim};
-  auto& node = tape.make<CausalAttentionNode<T>>(attention_name, {qkv}, shape, qkv.dtype(), here);
+  auto& node = tape.make<CausalAttentionNode<T>>("causal_attention", {qkv}, shape, qkv.dtype(), here);
   node.qkv = tape.save(qkv);
   tape.save(node);
   node.layout = layout;
@@ -114,28 +112,33 @@ std::vector<double> largest_of_stats(const Tensor& stats) {
 }
 
 /// The same from queries and keys, one score after the other.
-std::vector<double> largest_scores_of(const Tensor& qkv, const QkvLayout& layout, bool causal) {
+template <class T>
+std::vector<double> largest_by_definition(const Tensor& qkv, const QkvLayout& layout, bool causal) {
   const int64_t positions = qkv.shape[1];
   const double scale = 1 / std::sqrt(static_cast<double>(layout.head_dim));
   std::vector<double> largest(static_cast<size_t>(layout.n_heads), -std::numeric_limits<double>::infinity());
-  for (int64_t b = 0; b < qkv.shape[0]; ++b) {
-    for (int64_t t = 0; t < positions; ++t) {
-      for (int64_t u = 0; u < (causal ? t + 1 : positions); ++u) {
-        for (int64_t h = 0; h < layout.n_heads; ++h) {
-          const int64_t q = (b * positions + t) * layout.width() + layout.slice_offset(h);
-          const int64_t k_slice = layout.n_heads + h / layout.heads_per_kv();
-          const int64_t k = (b * positions + u) * layout.width() + layout.slice_offset(k_slice);
-          double score = 0;
-          for (int64_t j = 0; j < layout.head_dim; ++j) {
-            score += qkv.at(q + j) * qkv.at(k + j);
-          }
-          double& of_head = largest[static_cast<size_t>(h)];
-          of_head = std::max(of_head, scale * score);
-        }
+  for (int64_t row = 0; row < qkv.shape[0] * positions; ++row) {
+    const int64_t t = row % positions;
+    const T* of_query = qkv.as<T>() + row * layout.width();
+    for (int64_t u = 0; u < (causal ? t + 1 : positions); ++u) {
+      const T* of_key = of_query + (u - t) * layout.width();
+      for (int64_t h = 0; h < layout.n_heads; ++h) {
+        const T* q = of_query + layout.slice_offset(h);
+        const T* k = of_key + layout.slice_offset(layout.n_heads + h / layout.heads_per_kv());
+        const T score = std::inner_product(q, q + layout.head_dim, k, T{0});
+        double& of_head = largest[static_cast<size_t>(h)];
+        of_head = std::max(of_head, scale * static_cast<double>(score));
       }
     }
   }
   return largest;
+}
+
+/// The statistics that a fused attention saved; empty for any other node.
+template <class T>
+Tensor stats_of(const Node& node) {
+  const auto* attention = dynamic_cast<const CausalAttentionNode<T>*>(&node);
+  return attention == nullptr ? Tensor{} : attention->stats;
 }
 
 }  // namespace
@@ -151,13 +154,13 @@ Var causal_attention(Var qkv, QkvLayout layout, Here here) {
 }
 
 std::vector<double> largest_scores(Var qkv, Var attended, const QkvLayout& layout, bool causal) {
-  const Node& node = attended.node();
-  if (std::string_view(node.op) != attention_name) {
-    return largest_scores_of(qkv.value(), layout, causal);
+  const bool is_double = qkv.dtype() == DType::float64;
+  const Tensor stats = is_double ? stats_of<double>(attended.node()) : stats_of<float>(attended.node());
+  if (stats) {
+    return largest_of_stats(stats);
   }
-  return attended.dtype() == DType::float64
-             ? largest_of_stats(static_cast<const CausalAttentionNode<double>&>(node).stats)
-             : largest_of_stats(static_cast<const CausalAttentionNode<float>&>(node).stats);
+  return is_double ? largest_by_definition<double>(qkv.value(), layout, causal)
+                   : largest_by_definition<float>(qkv.value(), layout, causal);
 }
 
 Var bidirectional_attention(Var qkv, QkvLayout layout, Here here) {

@@ -74,6 +74,12 @@ def header_only(tensors, dtypes=None):
     return struct.pack("<Q", len(text)) + text
 
 
+def of_shard(case):
+    path = case.folder / "model-00001-of-00003.safetensors"
+    path.write_bytes(header_only({"model.layers.0.mlp.w": [4]}))
+    return " ".join(case.ledger(path)["notes"])
+
+
 class Ledger(support.Case):
     def ledger(self, *words):
         return json.loads(self.run_program("ledger", *words, "--json").stdout)
@@ -233,6 +239,110 @@ class Ledger(support.Case):
         self.assertEqual(self.ledger("gpt-oss-120b")["parameters"], 116829156672)
         self.assertEqual(self.ledger("llama2-7b")["parameters"], 6738415616)
 
+    def of_config(self, **sizes):
+        path = self.folder / "config.json"
+        path.write_text(json.dumps(sizes))
+        return self.ledger(path)
+
+    def test_config_json_of_each_type(self):
+        """Totals as the released files have them."""
+        qwen = {"num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936}
+        models = {
+            7241732096: {"model_type": "mistral", "vocab_size": 32000, "hidden_size": 4096, "num_hidden_layers": 32,
+                         "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336},
+            46702792704: {"model_type": "mixtral", "vocab_size": 32000, "hidden_size": 4096, "num_hidden_layers": 32,
+                          "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+                          "num_local_experts": 8, "num_experts_per_tok": 2},
+            7615616512: {"model_type": "qwen2", "vocab_size": 152064, "hidden_size": 3584, "num_hidden_layers": 28,
+                         "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944},
+            8190735360: {"model_type": "qwen3", **qwen, "num_key_value_heads": 8, "hidden_size": 4096,
+                         "num_hidden_layers": 36, "intermediate_size": 12288, "attention_bias": False},
+            30532122624: {"model_type": "qwen3_moe", **qwen, "hidden_size": 2048, "num_hidden_layers": 48,
+                          "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
+                          "num_experts_per_tok": 8, "decoder_sparse_step": 1, "mlp_only_layers": []},
+            7298617344: {"model_type": "olmo2", "vocab_size": 100352, "hidden_size": 4096, "num_hidden_layers": 32,
+                         "num_attention_heads": 32, "num_key_value_heads": 32, "intermediate_size": 11008},
+            20914757184: {"model_type": "gpt_oss", "vocab_size": 201088, "hidden_size": 2880, "num_hidden_layers": 24,
+                          "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+                          "intermediate_size": 2880, "num_local_experts": 32, "num_experts_per_tok": 4,
+                          "attention_bias": True, "sliding_window": 128},
+        }
+        for parameters, sizes in models.items():
+            with self.subTest(sizes["model_type"]):
+                found = self.of_config(**sizes)
+                self.assertEqual(found["parameters"], parameters)
+                lints = {lint["id"] for lint in found["lints"]}
+                is_mixture = "num_experts_per_tok" in sizes
+                self.assertEqual("E29" in lints, is_mixture)
+                self.assertEqual(found["active_parameters"] < parameters, is_mixture)
+        self.assertIn("as if they saw all", " ".join(found["notes"]))
+        experts = 24 * 28 * (3 * 2880 * 2880 + 3 * 2880)  # that do not work on a token
+        self.assertEqual(found["active_parameters"], 20914757184 - experts)
+
+    def test_hostile_config_json(self):
+        llama = {"model_type": "llama", "vocab_size": 32000, "hidden_size": 64, "num_hidden_layers": 2,
+                 "num_attention_heads": 4, "intermediate_size": 96}
+        hybrid = {**QWEN_CONFIG["text_config"], "model_type": "qwen3_next"}
+        vision = QWEN_CONFIG["vision_config"]
+        path = self.folder / "config.json"
+        deep = "[" * 200_000
+        texts = {
+            '{"model_type": ' + deep: "nested deeper", '{"model_type": "llama", "model_type": "gpt2"}': "twice",
+            json.dumps({**llama, "num_key_value_heads": 0}): "num_key_value_heads",
+            json.dumps({**llama, "num_attention_heads": 33}): "config.json: model.n_heads",
+            json.dumps({**llama, "torch_dtype": []}): "torch_dtype",
+            json.dumps({**llama, "attention_bias": True}): "attention_bias",
+            json.dumps({**llama, "weight_map": {}, "model_type": ""}): "index of a model's files",
+            json.dumps({**hybrid, "layer_types": ["linear_attention", "full_attention"]}): "layer_types",
+            json.dumps({**hybrid, "layer_types": "full_attention"}): "no list",
+            json.dumps({**hybrid, "mtp_num_hidden_layers": 1_000_000_000}): "mtp_layers",
+        }
+        for key, value in {"depth": 2**31 - 1, "patch_size": 2**31 - 1, "spatial_merge_size": 2**31 - 1,
+                           "hidden_size": 2**31 - 1, "intermediate_size": 2**31 - 1}.items():
+            texts[json.dumps({**QWEN_CONFIG, "vision_config": {**vision, key: value}})] = "release.vision_"
+        for text, expected in texts.items():
+            path.write_text(text)
+            self.assertIn(expected, self.refused("ledger", path))
+
+    def test_odd_headers(self):
+        path = self.folder / "odd.safetensors"
+
+        def of(tensors, dtypes=None):
+            path.write_bytes(header_only(tensors, dtypes))
+            return self.ledger(path)
+
+        found = of({"h.0.attn.bias": [1, 1, 8, 8], "inv_freq": [4]})
+        self.assertEqual((found["parameters"], found["buffers"]), (0, 68))
+        self.assertEqual([lint["id"] for lint in found["lints"]], ["E25"])
+        self.assertNotRegex(self.run_program("ledger", path).stdout, "nan|inf ")
+        self.assertEqual([group["name"] for group in of({"strange": [3]})["groups"]], ["other"])
+        self.assertIn("whole numbers", of({"model.layers.0.mlp.w": [4]}, {"model.layers.0.mlp.w": "U8"})["notes"][0])
+        self.assertEqual(of({"layers.99999999999.mlp.w": [4]})["parameters"], 4)
+        entry = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
+        text = json.dumps({"model.embed_tokens.weight": entry, "lm_head.weight": entry}).encode()
+        path.write_bytes(struct.pack("<Q", len(text)) + text)
+        tied = self.ledger(path)
+        self.assertEqual(tied["parameters"], 4)
+        self.assertIn("share the values of another", tied["notes"][0])
+        self.assertIn("one of several files", of_shard(self))
+        path.write_bytes(header_only({"a": [2**31, 2**29]}, {"a": "U8"}))
+        self.assertIn("too many to be counted", self.refused("ledger", path))
+        of({"a": [1]})
+        self.assertIn("--context", self.refused("ledger", path, "--context", "9"))
+
+    def test_release_is_checked(self):
+        baseline = support.ROOT / "configs" / "baseline.toml"
+        for setting, expected in {"release.router_bias=true": "no router", "release.vision_layers=2": "vision_d_model",
+                                  "release.mtp_layers=20000": "mtp_layers"}.items():
+            self.assertIn(expected, self.refused("ledger", baseline, setting))
+        self.assertIn("already", self.refused("check", baseline, "release.qkv_bias=true", "model.bias=true"))
+        hybrid = [baseline, "model.attention=hybrid"]
+        plain, biased = (self.ledger(*hybrid, f"release.qkv_bias={word}") for word in ("false", "true"))
+        self.assertEqual(biased["parameters"] - plain["parameters"], 3 * 256)  # of its one layer of full attention
+        self.assertIn("too many", self.refused("ledger", "gpt2", "model.max_seq_len=2147483647"))
+        lints = [lint["id"] for lint in self.ledger("gpt2", "release.stated_parameters=1e9")["lints"]]
+        self.assertIn("E30", lints)
+
     def test_comparison(self):
         text = self.run_program("ledger", "--compare", "gpt2", support.ROOT / "configs" / "baseline.toml",
                                 "qwen3.8-27b").stdout
@@ -252,7 +362,7 @@ class Ledger(support.Case):
 
     def test_wrong_input(self):
         tests = {("no-such-model",): "neither a file nor a preset", ("qwen3.8-27B",): "did you mean",
-                 ("gpt2", "llama2-7b"): "--compare"}
+                 ("gpt2", "llama2-7b"): "--compare", ("--compare", "gpt2", "--context", "9"): "--context"}
         for words, expected in tests.items():
             self.assertIn(expected, self.refused("ledger", *words))
         path = self.folder / "config.json"

@@ -29,10 +29,10 @@ class Lint(support.Case):
                              train__eval_every=10)
         said = self.run_program("train", config, "--out", "run").stderr
         start, _, end = said.partition("all steps done")
-        self.assertIn("warning E01", start)
+        self.assertIn("warning: E01", start)
         summary = json.loads(self.path("run", "summary.json").read_text())
         self.assertEqual("error E09" in end, summary["diverged"])
-        self.assertEqual("warning E07" in end, summary["stalled"])
+        self.assertEqual("warning: E07" in end, summary["stalled"])
         quiet = self.run_program("train", config, "--out", "quiet", "run.silence=E01, E12").stderr
         self.assertNotIn("E01", quiet)
 
@@ -42,6 +42,12 @@ class Lint(support.Case):
         bad = self.train("bad", model__norm_position="post", optim__lr=0.004, model__bias=True, model__ffn="relu")
         self.assertIn("E06", self.lints(bad))
         self.assertEqual({lint["path"] for lint in self.lints(run, bad).values()}, {run, bad})
+
+    def test_a_silence_may_change_at_resume(self):
+        run = self.train("run", model__residual="none", train__steps=6)
+        said = self.run_program("train", "--resume", run, "train.steps=8", "run.silence=E01, E12").stderr
+        self.assertIn("changed at resume: run.silence", said)
+        self.assertEqual(len(self.losses(run)), 8)
 
     def test_a_diverged_run_is_an_error(self):
         run = self.train("run", train__steps=20)
@@ -54,11 +60,15 @@ class Lint(support.Case):
     def test_a_run_without_its_data_is_looked_at_as_far_as_possible(self):
         run = self.train("run", model__residual="none")
         config = self.path(run, "config.toml")
+        lines = self.path(run, "metrics.jsonl").read_text().splitlines()
+        lines[5] = re.sub(r'"loss":[^,]*', '"loss":50', lines[5])
+        self.path(run, "metrics.jsonl").write_text("\n".join(lines) + "\n")
         for checkpoint in self.path(run, "checkpoints").iterdir():
             checkpoint.unlink()
-        done = self.run_program("lint", run)
+        done = self.run_program("lint", run, status=1)
         self.assertIn("E01", done.stdout)
-        self.assertIn("only the config is looked at", done.stderr)
+        self.assertIn("error E09", done.stdout)
+        self.assertIn("the weights of run are not looked at", done.stderr)
         self.assertTrue(config.exists())
 
     def test_wrong_input(self):
@@ -69,6 +79,7 @@ class Lint(support.Case):
         self.refused("lint", "no-such-file.toml")
         (self.folder / "empty").mkdir()
         self.refused("lint", "empty")
+        self.refused("lint", "--list", "--json")
         self.assertIn("a run keeps its settings", self.refused("lint", self.train("run"), "model.d_ff=3"))
 
     def test_the_page_lists_every_lint(self):

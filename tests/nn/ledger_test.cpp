@@ -23,7 +23,7 @@ int64_t count_of(ModelConfig config) {
 
 const TensorGroup& group(const Ledger& ledger, std::string_view name) {
   for (const TensorGroup& entry : ledger.groups) {
-    if (entry.name == name) {
+    if (entry.name() == name) {
       return entry;
     }
   }

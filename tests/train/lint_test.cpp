@@ -72,6 +72,13 @@ TEST_CASE("each lint of a config fires on its setting and not beside it") {
       {"E13", [](Config& c) { c.optim.decay_norms = true; },
        [](Config& c) { c.optim.decay_norms = true, c.model.norm = "zero_centered_rmsnorm"; }},
       {"E19", [](Config& c) { c.model.final_norm = 0; }, post},
+      {"E19", [](Config& c) { c.model.final_norm = 0; },
+       [](Config& c) { c.model.final_norm = 0, c.model.norm = "none"; }},
+      {"E04", [](Config& c) { c.model.norm = "batchnorm"; }, [](Config& c) { c.model.norm = "layernorm"; }},
+      {"E20", [](Config& c) { c.model.residual_out_init = "plain"; },
+       [=](Config& c) { post(c), c.model.residual_out_init = "plain"; }},
+      {"E20", [](Config& c) { c.model.residual_out_init = "plain"; },
+       [](Config& c) { c.model.residual_out_init = "plain", c.model.ffn = "none"; }},
       {"E20", [](Config& c) { c.model.residual_out_init = "plain"; },
        [](Config& c) { c.model.residual_out_init = "plain", c.model.n_layers = 3; }},
       {"E30", [](Config& c) { c.release.stated_parameters = 1e6; },
@@ -88,7 +95,7 @@ TEST_CASE("each lint of a config fires on its setting and not beside it") {
     row.right(right);
     CHECK_FALSE(has(lints_of(complete(right)), row.id));
     wrong.run.silence = row.id;
-    CHECK_FALSE(has(lints_of(complete(wrong)), row.id));
+    CHECK_FALSE(has(audible(lints_of(complete(wrong)), wrong), row.id));
   }
 }
 
@@ -122,6 +129,7 @@ TEST_CASE("lints of counts") {
   }
   Config classic = base();
   classic.model.ffn = "gelu";
+  classic.model.d_ff = 128;
   classic = complete(classic);
   const Ledger of_classic = make_ledger(Transformer(classic.model), classic.release);
   for (const char* id : {"E25", "E26", "E29"}) {
@@ -180,12 +188,34 @@ TEST_CASE("lints of weights") {
   CHECK(has(lints_of_weights(config, [](Transformer& model) { scale(model, "layers.3.mlp.down_proj.weight", 3000); }),
             "E21"));
   CHECK(has(lints_of_weights(config, [](Transformer& model) { scale(model, "up_proj.weight", 1e5); }), "E22"));
+  Config gated = base();
+  gated.model.residual = "gated";
+  CHECK_FALSE(has(lints_of_weights(complete(gated), nothing), "E14"));
+  Config batch = base();
+  batch.model.norm = "batchnorm";
+  CHECK(has(lints_of_weights(complete(batch), nothing), "E05"));
   // Small queries and keys attend evenly; without a residual connection and an FFN tokens become alike.
   Config alike = base();
   alike.model.residual = "none";
   alike.model.ffn = "none";
   alike.model.n_layers = 12;
   CHECK(has(lints_of_weights(complete(alike), nothing), "E02"));
+}
+
+TEST_CASE("experts that get everything, and a first token that does") {
+  Config config = base();
+  config.model.ffn = "moe";
+  config.model.d_ff = 16;
+  config.model.moe_experts = 8;
+  config.model.moe_top_k = 1;
+  config = complete(config);
+  const std::vector<Finding> uneven = lints_of_weights(config, [](Transformer& model) {
+    scale(model, "layers.1.mlp.router.weight", 0);  // equal scores: the first expert is chosen
+  });
+  REQUIRE(has(uneven, "E41"));
+  CHECK(uneven.back().what.find("in layer 1 one of 8 experts gets 100.0 % of the choices, another 0.0 %") == 0);
+  CHECK_FALSE(
+      has(lints_of_weights(complete(base()), [](Transformer& model) { scale(model, "q_proj.weight", 0); }), "E23"));
 }
 
 TEST_CASE("dead units are those that are 0 for every token") {
