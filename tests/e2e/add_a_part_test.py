@@ -39,7 +39,7 @@ class AddAPart(support.Case):
 
     def test_the_page(self):
         part, declaration, row = blocks("cpp")
-        name = re.search(r"`nn/(\w+\.cpp)`:", PAGE.read_text()).group(1)
+        name = re.search(r"named `(\w+\.cpp)`:", PAGE.read_text()).group(1)
         (self.folder / name).write_text(part)
         table = (support.ROOT / "nn" / "norm.cpp").read_text()
         start = "constexpr NormKind table[] = {\n"
