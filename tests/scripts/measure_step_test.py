@@ -12,16 +12,17 @@ import script_module
 MEASURE = script_module.load("measure_step")
 ROOT = script_module.ROOT
 
-# A step takes 100 ms, on one thread 180; `train` makes one step.
+# A step takes 100 ms, on one thread 180, of one ablation 150 for fewer operations; `train` makes one step.
 MINILLM = """#!/usr/bin/env python3
 import json, sys
 if sys.argv[1] == "train":
     print("step 1/1 | loss 7", file=sys.stderr)
     sys.exit(0)
 one = "train.threads=1" in sys.argv
+slow = "gdn_hybrid" in sys.argv[2]
 phases = ["gemm_forward", "gemm_dx", "gemm_dw", "attention", "norms", "activations", "loss", "optimizer", "other"]
-print(json.dumps({"step_ms": 180 if one else 100, "tokens_per_s": 10240, "mfu": 0.5, "fma_peak_gflops": 200,
-                  "flops_per_step": 1e9, "phases_ms": {phase: 10 for phase in phases}, "peak_memory_bytes": 150e6,
+print(json.dumps({"step_ms": 180 if one else 150 if slow else 100, "tokens_per_s": 10240, "mfu": 0.5, "fma_peak_gflops": 200,
+                  "flops_per_step": 0.75e9 if slow else 1e9, "phases_ms": {phase: 10 for phase in phases}, "peak_memory_bytes": 150e6,
                   "memory_before_bytes": 30e6, "memory_formula_bytes": 100e6, "heap_allocations_per_step": 0}))
 """
 
@@ -51,6 +52,9 @@ class MeasureStep(unittest.TestCase):
         self.assertIn("| attention | 10.0 | 10.0 % | 10.0 | 10.0 % |", out)
         self.assertIn("| B4 T256 | 100.0 | 10,240 | 50.0 % | 150 MB | 1.20 | 0 |", out)
         self.assertIn("| B1 T4096 | 100.0 | 10,240 | 50.0 % | 1.00 | 1.00 | 1.00 | 1.000 |", out)
+        plain = out.index("[layernorm](../configs/ablations/layernorm.toml) | 100.0 | 1.00 | 1.00 | 1.00 | 1.00 |")
+        slow = out.index("[gdn_hybrid](../configs/ablations/gdn_hybrid.toml) | 150.0 | 0.67 | 0.75 | 2.00 | 1.00 |")
+        self.assertLess(plain, slow)
         self.assertIn("| 180.0 ms | 100.0 ms | 1.80 | 1.80 to 1.80 | 1.00 |", out)
         self.assertRegex(out, r"\| \d\.\d\d s \| \d\.\d\d s \| \d\.\d\d s \|")
 
