@@ -59,12 +59,12 @@ struct NamedTensor {
 /// What follows each update of the weights: running statistics, clipped projections.
 class UpdateHook {
  public:
+  UpdateHook(const UpdateHook&) = delete;  // the store knows its address
+  UpdateHook& operator=(const UpdateHook&) = delete;
   virtual void after_update() = 0;
 
  protected:
   UpdateHook() = default;
-  UpdateHook(const UpdateHook&) = delete;  // the store knows its address
-  UpdateHook& operator=(const UpdateHook&) = delete;
   ~UpdateHook() = default;
 };
 
