@@ -23,7 +23,8 @@ slow = "gdn_hybrid" in sys.argv[2]
 phases = ["gemm_forward", "gemm_dx", "gemm_dw", "attention", "norms", "activations", "loss", "optimizer", "other"]
 print(json.dumps({"step_ms": 180 if one else 150 if slow else 100, "tokens_per_s": 10240, "mfu": 0.5,
                   "fma_peak_gflops": 200, "flops_per_step": 0.75e9 if slow else 1e9,
-                  "phases_ms": {phase: 10 for phase in phases}, "peak_memory_bytes": 150e6, "memory_before_bytes": 30e6, "memory_formula_bytes": 100e6, "heap_allocations_per_step": 0}))
+                  "phases_ms": {phase: 10 for phase in phases}, "peak_memory_bytes": 150e6,
+                  "memory_before_bytes": 30e6, "memory_formula_bytes": 100e6, "heap_allocations_per_step": 0}))
 """
 
 
