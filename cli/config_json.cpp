@@ -31,6 +31,7 @@ JsonObject finding_json(const Finding& finding) {
 
 std::vector<JsonObject> findings_json(const std::vector<Finding>& findings) {
   std::vector<JsonObject> objects;
+  objects.reserve(findings.size());
   for (const Finding& finding : findings) {
     objects.push_back(finding_json(finding));
   }

@@ -328,6 +328,7 @@ int run(const Arguments& arguments) {
   }
   if (compares && arguments.given("json")) {
     std::vector<JsonObject> objects;
+    objects.reserve(models.size());
     for (const Counted& model : models) {
       objects.push_back(to_json(model, context));
     }

@@ -141,7 +141,7 @@ HuggingfaceConfig decoder(const Fields& text) {
   const bool windows = std::find(kinds.begin(), kinds.end(), "sliding_attention") != kinds.end() ||
                        (text.has("sliding_window") && text.flag_or("use_sliding_window", true));
   if (windows) {
-    config.notes.push_back(
+    config.notes.emplace_back(
         "layers that see the last tokens alone count as if they saw all: caches and scores are less");
   }
   return config;
@@ -299,7 +299,7 @@ void use_vision_tower(const Fields& vision, ReleaseConfig& release) {
 /// The number type of the weights; newer files say dtype, older ones torch_dtype.
 std::string dtype_of(const Fields& root, const Fields& text) {
   const std::string older = root.word_or("torch_dtype", text.word_or("dtype", "float32"));
-  const std::string dtype = root.word_or("dtype", older);
+  std::string dtype = root.word_or("dtype", older);
   std::vector<std::string> known;
   for (const StoredType& type : stored_types()) {
     known.emplace_back(type.name);

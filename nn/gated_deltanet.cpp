@@ -128,7 +128,7 @@ class GatedDeltaNet final : public Sublayer {
         qkvz_(scope / "in_proj_qkvz", config.d_model, key_heads_ * group_width(), matrix_init(), false),
         ba_(scope / "in_proj_ba", config.d_model, 2 * value_heads_, matrix_init(), false),
         conv_((scope / "conv1d").declare("weight", {mixed_width(), 1, conv_width}, matrix_init())),
-        A_log_(scope.declare("A_log", {value_heads_}, Init::log_uniform(16))),
+        log_rate_(scope.declare("A_log", {value_heads_}, Init::log_uniform(16))),
         dt_bias_(scope.declare("dt_bias", {value_heads_}, Init::constant(1))),
         gain_((scope / "norm").declare("weight", {d_v_}, Init::constant(1))),
         out_(scope / "out_proj", value_heads_ * d_v_, config.d_model, residual_out_init(config), false) {}
@@ -201,7 +201,7 @@ class GatedDeltaNet final : public Sublayer {
     Var ba = reshape(ba_.forward(x), {B, T, key_heads_, 2 * share()});
     Var b = reshape(slice(ba, -1, 0, share()), {B, T, value_heads_});
     Var a = reshape(slice(ba, -1, share(), 2 * share()), {B, T, value_heads_});
-    Var rate = exp(tape.parameter(A_log_));
+    Var rate = exp(tape.parameter(log_rate_));
     Var g = scale(mul(rate, softplus(add(a, tape.parameter(dt_bias_)))), -1);
     const auto one_a_head = [&](Var values_by_head) {
       return reshape(transpose(values_by_head, {0, 2, 1}), {B, value_heads_, T, 1});
@@ -222,10 +222,10 @@ class GatedDeltaNet final : public Sublayer {
   Activation gate_;
   Linear qkvz_;
   Linear ba_;
-  Parameter& conv_;     // [channels, 1, 4]
-  Parameter& A_log_;    // [value heads]
-  Parameter& dt_bias_;  // [value heads]
-  Parameter& gain_;     // [d_v]
+  Parameter& conv_;      // [channels, 1, 4]
+  Parameter& log_rate_;  // "A_log" [value heads]
+  Parameter& dt_bias_;   // [value heads]
+  Parameter& gain_;      // [d_v]
   Linear out_;
 };
 

@@ -23,7 +23,7 @@ struct GroupKind {
   std::string_view name;         ///< embed_tokens, full_attention, ffn, norms, ...
   bool in_text_model = true;     ///< all but mtp and vision
   int64_t classic_squares = 0;   ///< its part of the classic estimate's 12 L d^2: of a layer, in units of d^2
-  std::string_view beside = "";  ///< what stands beside its layers: "final", "at both ends"
+  std::string_view beside = {};  ///< what stands beside its layers: "final", "at both ends"
 };
 
 std::span<const GroupKind> group_kinds();

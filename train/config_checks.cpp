@@ -158,7 +158,7 @@ std::vector<std::string> config_notices(const Config& config) {
                           : fmt::format("optim.lr {} is 0 in float32: the weights stay as they are", config.optim.lr));
   }
   if (is_for_counting(config.release)) {
-    notices.push_back("what [release] adds to the model is counted, not trained");
+    notices.emplace_back("what [release] adds to the model is counted, not trained");
   }
   return notices;
 }

@@ -15,95 +15,106 @@ constexpr double least_float = static_cast<double>(std::numeric_limits<float>::m
 constexpr double most_float = static_cast<double>(std::numeric_limits<float>::max());
 constexpr double most_exact = 9007199254740992.0;  // 2^53: integers a double holds exactly
 
+ConfigKey size_key(const char* name, ConfigField (*field)(Config&), double most = most_size) {
+  return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most};
+}
+
+ConfigKey count_key(const char* name, ConfigField (*field)(Config&)) {
+  return ConfigKey{.section = "model", .name = name, .field = field, .low = 0, .high = most_size};
+}
+
+ConfigKey plain_key(const char* name, ConfigField (*field)(Config&), std::vector<std::string> words = {}) {
+  return ConfigKey{.section = "model", .name = name, .field = field, .words = std::move(words)};
+}
+
+ConfigKey number_key(const char* name, ConfigField (*field)(Config&), double low, double high, bool low_open,
+                     bool high_open) {
+  return ConfigKey{.section = "model",
+                   .name = name,
+                   .field = field,
+                   .low = low,
+                   .high = high,
+                   .low_open = low_open,
+                   .high_open = high_open};
+}
+
+ConfigKey positive_float_key(const char* name, ConfigField (*field)(Config&)) {
+  return ConfigKey{.section = "model", .name = name, .field = field, .low = least_float, .high = most_float};
+}
+
 std::vector<ConfigKey> model_keys() {
-  const auto size = [](const char* name, ConfigField (*field)(Config&), double most = most_size) {
-    return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most};
-  };
-  const auto count = [](const char* name, ConfigField (*field)(Config&)) {
-    return ConfigKey{.section = "model", .name = name, .field = field, .low = 0, .high = most_size};
-  };
-  const auto plain = [](const char* name, ConfigField (*field)(Config&), std::vector<std::string> words = {}) {
-    return ConfigKey{.section = "model", .name = name, .field = field, .words = std::move(words)};
-  };
-  const auto number = [](const char* name, ConfigField (*field)(Config&), double low, double high, bool low_open,
-                         bool high_open) {
-    return ConfigKey{.section = "model",
-                     .name = name,
-                     .field = field,
-                     .low = low,
-                     .high = high,
-                     .low_open = low_open,
-                     .high_open = high_open};
-  };
-  const auto positive_float = [](const char* name, ConfigField (*field)(Config&)) {
-    return ConfigKey{.section = "model", .name = name, .field = field, .low = least_float, .high = most_float};
-  };
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  ConfigKey vocab_size = size("vocab_size", [](Config& c) -> ConfigField { return &c.model.vocab_size; });
+  ConfigKey vocab_size = size_key("vocab_size", [](Config& c) -> ConfigField { return &c.model.vocab_size; });
   vocab_size.low = 2;  // one token leaves nothing to predict
   return {
       vocab_size,
-      size("d_model", [](Config& c) -> ConfigField { return &c.model.d_model; }),
-      size(
+      size_key("d_model", [](Config& c) -> ConfigField { return &c.model.d_model; }),
+      size_key(
           "n_layers", [](Config& c) -> ConfigField { return &c.model.n_layers; }, most_layers),
-      size("n_heads", [](Config& c) -> ConfigField { return &c.model.n_heads; }),
-      size("n_kv_heads", [](Config& c) -> ConfigField { return &c.model.n_kv_heads; }),
-      size("head_dim", [](Config& c) -> ConfigField { return &c.model.head_dim; }),
-      size("d_ff", [](Config& c) -> ConfigField { return &c.model.d_ff; }),
-      size("max_seq_len", [](Config& c) -> ConfigField { return &c.model.max_seq_len; }),
-      plain("tie_embeddings", [](Config& c) -> ConfigField { return &c.model.tie_embeddings; }),
-      plain("bias", [](Config& c) -> ConfigField { return &c.model.bias; }),
-      plain("causal", [](Config& c) -> ConfigField { return &c.model.causal; }),
-      number(
+      size_key("n_heads", [](Config& c) -> ConfigField { return &c.model.n_heads; }),
+      size_key("n_kv_heads", [](Config& c) -> ConfigField { return &c.model.n_kv_heads; }),
+      size_key("head_dim", [](Config& c) -> ConfigField { return &c.model.head_dim; }),
+      size_key("d_ff", [](Config& c) -> ConfigField { return &c.model.d_ff; }),
+      size_key("max_seq_len", [](Config& c) -> ConfigField { return &c.model.max_seq_len; }),
+      plain_key("tie_embeddings", [](Config& c) -> ConfigField { return &c.model.tie_embeddings; }),
+      plain_key("bias", [](Config& c) -> ConfigField { return &c.model.bias; }),
+      plain_key("causal", [](Config& c) -> ConfigField { return &c.model.causal; }),
+      number_key(
           "dropout", [](Config& c) -> ConfigField { return &c.model.dropout; }, 0, 1, false, true),
-      plain("position", [](Config& c) -> ConfigField { return &c.model.position; },
-            {"rope", "learned", "sinusoidal", "none"}),
-      number(
+      plain_key("position", [](Config& c) -> ConfigField { return &c.model.position; },
+                {"rope", "learned", "sinusoidal", "none"}),
+      number_key(
           "rope_theta", [](Config& c) -> ConfigField { return &c.model.rope_theta; }, 0, infinity, true, true),
-      number(
+      number_key(
           "rope_fraction", [](Config& c) -> ConfigField { return &c.model.rope_fraction; }, 0, 1, true, false),
-      plain("norm", [](Config& c) -> ConfigField { return &c.model.norm; }),
-      positive_float("norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }),
-      plain("norm_position", [](Config& c) -> ConfigField { return &c.model.norm_position; },
-            {"pre", "post", "sublayer_output"}),
-      plain("final_norm", [](Config& c) -> ConfigField { return OptionalBool{&c.model.final_norm}; }),
-      plain("ffn", [](Config& c) -> ConfigField { return &c.model.ffn; }),
-      positive_float("ffn_limit", [](Config& c) -> ConfigField { return &c.model.ffn_limit; }),
-      positive_float("ffn_alpha", [](Config& c) -> ConfigField { return &c.model.ffn_alpha; }),
-      positive_float("ffn_gate_bound", [](Config& c) -> ConfigField { return &c.model.ffn_gate_bound; }),
-      positive_float("ffn_up_bound", [](Config& c) -> ConfigField { return &c.model.ffn_up_bound; }),
-      size(
+      plain_key("norm", [](Config& c) -> ConfigField { return &c.model.norm; }),
+      positive_float_key("norm_eps", [](Config& c) -> ConfigField { return &c.model.norm_eps; }),
+      plain_key("norm_position", [](Config& c) -> ConfigField { return &c.model.norm_position; },
+                {"pre", "post", "sublayer_output"}),
+      plain_key("final_norm", [](Config& c) -> ConfigField { return OptionalBool{&c.model.final_norm}; }),
+      plain_key("ffn", [](Config& c) -> ConfigField { return &c.model.ffn; }),
+      positive_float_key("ffn_limit", [](Config& c) -> ConfigField { return &c.model.ffn_limit; }),
+      positive_float_key("ffn_alpha", [](Config& c) -> ConfigField { return &c.model.ffn_alpha; }),
+      positive_float_key("ffn_gate_bound", [](Config& c) -> ConfigField { return &c.model.ffn_gate_bound; }),
+      positive_float_key("ffn_up_bound", [](Config& c) -> ConfigField { return &c.model.ffn_up_bound; }),
+      size_key(
           "moe_experts", [](Config& c) -> ConfigField { return &c.model.moe_experts; }, most_experts),
-      size(
+      size_key(
           "moe_top_k", [](Config& c) -> ConfigField { return &c.model.moe_top_k; }, most_experts),
-      plain("moe_unit", [](Config& c) -> ConfigField { return &c.model.moe_unit; }),
-      count("moe_shared_d_ff", [](Config& c) -> ConfigField { return &c.model.moe_shared_d_ff; }),
-      plain("moe_shared_gate", [](Config& c) -> ConfigField { return &c.model.moe_shared_gate; }),
-      plain("residual", [](Config& c) -> ConfigField { return &c.model.residual; }),
-      size(
+      plain_key("moe_unit", [](Config& c) -> ConfigField { return &c.model.moe_unit; }),
+      count_key("moe_shared_d_ff", [](Config& c) -> ConfigField { return &c.model.moe_shared_d_ff; }),
+      plain_key("moe_shared_gate", [](Config& c) -> ConfigField { return &c.model.moe_shared_gate; }),
+  };
+}
+
+std::vector<ConfigKey> residual_and_mixer_keys() {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return {
+      plain_key("residual", [](Config& c) -> ConfigField { return &c.model.residual; }),
+      size_key(
           "residual_streams", [](Config& c) -> ConfigField { return &c.model.residual_streams; }, most_streams),
-      size("residual_rank", [](Config& c) -> ConfigField { return &c.model.residual_rank; }),
-      count("residual_block", [](Config& c) -> ConfigField { return &c.model.residual_block; }),
-      plain("residual_out_init", [](Config& c) -> ConfigField { return &c.model.residual_out_init; },
-            {"scaled", "plain"}),
-      plain("attention", [](Config& c) -> ConfigField { return &c.model.attention; }),
-      size("full_attention_every", [](Config& c) -> ConfigField { return &c.model.full_attention_every; }),
-      plain("qk_norm", [](Config& c) -> ConfigField { return &c.model.qk_norm; }),
-      plain("qkv_norm", [](Config& c) -> ConfigField { return &c.model.qkv_norm; }),
-      plain("qk_norm_over", [](Config& c) -> ConfigField { return &c.model.qk_norm_over; }, {"head", "width"}),
-      number(
+      size_key("residual_rank", [](Config& c) -> ConfigField { return &c.model.residual_rank; }),
+      count_key("residual_block", [](Config& c) -> ConfigField { return &c.model.residual_block; }),
+      plain_key("residual_out_init", [](Config& c) -> ConfigField { return &c.model.residual_out_init; },
+                {"scaled", "plain"}),
+      plain_key("attention", [](Config& c) -> ConfigField { return &c.model.attention; }),
+      size_key("full_attention_every", [](Config& c) -> ConfigField { return &c.model.full_attention_every; }),
+      plain_key("qk_norm", [](Config& c) -> ConfigField { return &c.model.qk_norm; }),
+      plain_key("qkv_norm", [](Config& c) -> ConfigField { return &c.model.qkv_norm; }),
+      plain_key("qk_norm_over", [](Config& c) -> ConfigField { return &c.model.qk_norm_over; }, {"head", "width"}),
+      number_key(
           "qk_clip", [](Config& c) -> ConfigField { return &c.model.qk_clip; }, 0, infinity, false, true),
-      plain("attention_gate", [](Config& c) -> ConfigField { return &c.model.attention_gate; }),
-      plain("attention_gate_position", [](Config& c) -> ConfigField { return &c.model.attention_gate_position; },
-            {"attended", "q", "k", "v", "output"}),
-      count("mla_q_rank", [](Config& c) -> ConfigField { return &c.model.mla_q_rank; }),
-      size("mla_kv_rank", [](Config& c) -> ConfigField { return &c.model.mla_kv_rank; }),
-      size("gdn_key_heads", [](Config& c) -> ConfigField { return &c.model.gdn_key_heads; }),
-      size("gdn_value_heads", [](Config& c) -> ConfigField { return &c.model.gdn_value_heads; }),
-      size("gdn_key_dim", [](Config& c) -> ConfigField { return &c.model.gdn_key_dim; }),
-      size("gdn_value_dim", [](Config& c) -> ConfigField { return &c.model.gdn_value_dim; }),
-      plain("gdn_gate", [](Config& c) -> ConfigField { return &c.model.gdn_gate; }, {"silu", "sigmoid"}),
-      plain("gdn_form", [](Config& c) -> ConfigField { return &c.model.gdn_form; }, {"chunked", "recurrent"}),
+      plain_key("attention_gate", [](Config& c) -> ConfigField { return &c.model.attention_gate; }),
+      plain_key("attention_gate_position", [](Config& c) -> ConfigField { return &c.model.attention_gate_position; },
+                {"attended", "q", "k", "v", "output"}),
+      count_key("mla_q_rank", [](Config& c) -> ConfigField { return &c.model.mla_q_rank; }),
+      size_key("mla_kv_rank", [](Config& c) -> ConfigField { return &c.model.mla_kv_rank; }),
+      size_key("gdn_key_heads", [](Config& c) -> ConfigField { return &c.model.gdn_key_heads; }),
+      size_key("gdn_value_heads", [](Config& c) -> ConfigField { return &c.model.gdn_value_heads; }),
+      size_key("gdn_key_dim", [](Config& c) -> ConfigField { return &c.model.gdn_key_dim; }),
+      size_key("gdn_value_dim", [](Config& c) -> ConfigField { return &c.model.gdn_value_dim; }),
+      plain_key("gdn_gate", [](Config& c) -> ConfigField { return &c.model.gdn_gate; }, {"silu", "sigmoid"}),
+      plain_key("gdn_form", [](Config& c) -> ConfigField { return &c.model.gdn_form; }, {"chunked", "recurrent"}),
   };
 }
 
@@ -200,7 +211,8 @@ std::vector<ConfigKey> release_keys() {
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys = model_keys();
-  for (std::vector<ConfigKey> more : {data_and_optim_keys(), train_and_run_keys(), release_keys()}) {
+  for (std::vector<ConfigKey> more :
+       {residual_and_mixer_keys(), data_and_optim_keys(), train_and_run_keys(), release_keys()}) {
     keys.insert(keys.end(), more.begin(), more.end());
   }
   return keys;

@@ -143,13 +143,13 @@ Findings lint_config(const Config& config, const Transformer& model) {
   return findings;
 }
 
-Findings lint_count(const TensorCount& ledger) {
+Findings lint_count(const TensorCount& count) {
   Findings findings;
-  if (ledger.buffers > 0) {
-    findings.push_back(
-        make_finding("E25", fmt::format("{} elements of the file were never trained", thousands(ledger.buffers)),
-                     fmt::format("{} - {} = {} parameters", thousands(ledger.file_elements()),
-                                 thousands(ledger.buffers), thousands(ledger.parameters))));
+  if (count.buffers > 0) {
+    findings.push_back(make_finding("E25",
+                                    fmt::format("{} elements of the file were never trained", thousands(count.buffers)),
+                                    fmt::format("{} - {} = {} parameters", thousands(count.file_elements()),
+                                                thousands(count.buffers), thousands(count.parameters))));
   }
   return findings;
 }

@@ -82,6 +82,7 @@ void lint_stream(const ModelConfig& config, const std::vector<LayerStatistics>& 
   const double ratio = layers.back().stream_rms / layers.front().stream_rms;
   if (ratio > growth) {
     std::vector<std::string> per_layer;
+    per_layer.reserve(layers.size());
     for (const LayerStatistics& layer : layers) {
       per_layer.push_back(fmt::format("{:.3g}", layer.stream_rms));
     }
