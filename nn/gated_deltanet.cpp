@@ -52,11 +52,33 @@ Var transposed(Var x) {
   return transpose(x, {0, 1, 3, 2});
 }
 
-/// (I + A)^-1 for strictly lower A [.., n, n]: with N = -A, N^n = 0, it is (I + N)(I + N^2)(I + N^4)...
+/// Rows and columns of a batch of matrices [.., n, n] -> [.., rows, columns].
+Var block(Var x, int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end) {
+  return slice(slice(x, -2, row_begin, row_end), -1, column_begin, column_end);
+}
+
+/// (I + A)^-1 for strictly lower A [.., n, n]. Of small ones: with N = -A, N^n = 0, it is (I + N)(I + N^2)(I + N^4).
+/// Of larger ones by halves, [[P, 0], [R, Q]]^-1 = [[P^-1, 0], [-Q^-1 R P^-1, Q^-1]]: the powers of a large N grow as
+/// binomials and cancel in the sum, up to C(62, 31) where keys repeat.
 Var inverse_of_unit_lower(Var A) {
+  constexpr int64_t small = 8;
   const int64_t n = A.shape()[-1];
-  Var ones = triangle(A.tape(), n, true, 1, 0, A.dtype());
-  Var below = triangle(A.tape(), n, false, 1, 0, A.dtype());
+  Tape& tape = A.tape();
+  if (n > small) {
+    const int64_t half = n / 2;
+    Var upper = inverse_of_unit_lower(block(A, 0, half, 0, half));
+    Var lower = inverse_of_unit_lower(block(A, half, n, half, n));
+    Var between = scale(matmul(matmul(lower, block(A, half, n, 0, half)), upper), -1);
+    Shape nothing = A.shape();
+    nothing.set(-2, half);
+    nothing.set(-1, n - half);
+    const Var first[] = {upper, tape.filled(nothing, 0, A.dtype())};
+    const Var second[] = {between, lower};
+    const Var rows[] = {concat(first, -1), concat(second, -1)};
+    return concat(rows, -2);
+  }
+  Var ones = triangle(tape, n, true, 1, 0, A.dtype());
+  Var below = triangle(tape, n, false, 1, 0, A.dtype());
   Var identity = sub(ones, below);
   Var power = scale(A, -1);
   Var inverse = add(power, identity);

@@ -14,14 +14,15 @@ namespace {
 
 constexpr int64_t chunk_elements = 16384;
 
-enum class Kind { matrix, gain, bias };
+enum class Kind { matrix, gain, bias, vector };
 
-/// A vector or scalar is a bias when its name ends so, else a gain.
+/// Gains are those of norms. Biases, decay rates and other vectors never decay.
 Kind kind_of(const Parameter& parameter) {
   if (parameter.shape.rank() >= 2) {
     return Kind::matrix;
   }
-  return std::string_view(parameter.name).ends_with(".bias") ? Kind::bias : Kind::gain;
+  const std::string_view name = parameter.name;
+  return name.ends_with("norm.weight") ? Kind::gain : (name.ends_with(".bias") ? Kind::bias : Kind::vector);
 }
 
 std::string group_name(Kind kind, bool matrix_decays) {
@@ -29,6 +30,7 @@ std::string group_name(Kind kind, bool matrix_decays) {
     case Kind::matrix: return matrix_decays ? "matrices" : "matrices without decay";
     case Kind::gain: return "gains";
     case Kind::bias: return "biases";
+    case Kind::vector: return "other vectors";
   }
   return {};
 }
@@ -76,7 +78,7 @@ double AdamW::decay_of(const Parameter& parameter) const {
     return 0;
   }
   const Kind kind = kind_of(parameter);
-  const bool decays = kind != Kind::bias && (parameter.decay || (kind == Kind::gain && config_.decay_norms));
+  const bool decays = parameter.decay || (kind == Kind::gain && config_.decay_norms);
   return decays ? config_.weight_decay : 0;
 }
 

@@ -10,9 +10,9 @@
 
 namespace minillm {
 
-/// Parameters that are updated alike. Matrices (rank >= 2) decay, gains with decay_norms, biases never.
+/// Parameters that are updated alike. Matrices (rank >= 2) decay, gains with decay_norms, other vectors never.
 struct ParameterGroup {
-  std::string name;        ///< "matrices", "gains", "biases", "matrices without decay"
+  std::string name;        ///< "matrices", "gains", "biases", "other vectors", "matrices without decay"
   int64_t tensors = 0;     ///< as files name them: q, k and v are three
   int64_t parameters = 0;  ///< elements
   double decay = 0;        ///< the weight decay that applies

@@ -56,8 +56,12 @@ bool has_linear_layers(const Config& c) {
 
 constexpr Row table[] = {
     {"model.rope_theta", "model.position", [](const Config& c) { return c.model.position == "rope"; }},
+    {"model.rope_theta", "model.attention", [](const Config& c) { return c.model.attention != "gdn"; }},
     {"model.rope_fraction", "model.position", [](const Config& c) { return c.model.position == "rope"; }},
-    {"model.position", "model.attention", [](const Config& c) { return c.model.attention != "gdn"; }},
+    {"model.rope_fraction", "model.attention", [](const Config& c) { return c.model.attention != "gdn"; }},
+    {"model.norm_position", "model.norm", [](const Config& c) { return c.model.norm != "none"; }},
+    {"model.position", "model.attention",
+     [](const Config& c) { return c.model.attention != "gdn" || c.model.position != "rope"; }},
     {"model.d_ff", "model.ffn", [](const Config& c) { return c.model.ffn != "none"; }},
     {"model.ffn_limit", "model.ffn", has_limit},
     {"model.ffn_alpha", "model.ffn", is_oai},
@@ -67,6 +71,7 @@ constexpr Row table[] = {
     {"model.moe_top_k", "model.ffn", is_mixture},
     {"model.moe_unit", "model.ffn", is_mixture},
     {"model.moe_shared_d_ff", "model.ffn", is_mixture},
+    {"model.moe_shared_gate", "model.ffn", is_mixture},
     {"model.moe_shared_gate", "model.moe_shared_d_ff", [](const Config& c) { return c.model.moe_shared_d_ff > 0; }},
     {"model.norm_position", "model.residual", [](const Config& c) { return c.model.residual != "gated"; }},
     {"model.residual_streams", "model.residual",

@@ -48,6 +48,7 @@ class Bench {
   }
 
   const ModelConfig& config() const { return config_; }
+  std::vector<NamedTensor> tensors() const { return store_.named_tensors(); }
 
  private:
   static ModelConfig derived(ModelConfig config, int64_t T) {
@@ -104,6 +105,30 @@ TEST_CASE("chunked gated DeltaNet is the recurrent one, over several chunks and 
   Bench recurrent(config, T, mixer);
   const Buffer x = normal_values({2, T, 16}, 3);
   CHECK(difference(chunked.run(x), recurrent.run(x)) < 1e-11);
+}
+
+TEST_CASE("chunked gated DeltaNet is the recurrent one where all keys are the same and nothing is forgotten") {
+  const int64_t T = 64;
+  ModelConfig config = small();
+  config.attention = "gdn";
+  Bench chunked(config, T, mixer);
+  config.gdn_form = "recurrent";
+  Bench recurrent(config, T, mixer);
+  Buffer x({1, T, 16}, DType::float64);
+  const Buffer token = normal_values({16}, 3);
+  for (int64_t i = 0; i < T * 16; ++i) {
+    x.tensor().set(i, token.tensor().at(i % 16));
+  }
+  for (const Bench* bench : {&chunked, &recurrent}) {
+    for (const NamedTensor& tensor : bench->tensors()) {
+      if (tensor.name.ends_with("A_log")) {
+        for (int64_t i = 0; i < tensor.value.numel(); ++i) {
+          tensor.value.set(i, -10);
+        }
+      }
+    }
+  }
+  CHECK(difference(chunked.run(x), recurrent.run(x)) < 1e-9);
 }
 
 TEST_CASE("a mixture of one expert is the dense network") {
