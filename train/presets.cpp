@@ -9,15 +9,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where presets may stand, the program's own folders first.
+constexpr int most_parents = 5;  // from build/matrix/gcc-release/minillm up to the sources
+
+/// Where presets may stand, the program's own folders first: beside one of the folders above it, a build's sources or
+/// where it was installed.
 std::vector<fs::path> folders() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::vector<fs::path> roots;
+  fs::path above = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (int parent = 0; parent < most_parents && above.has_relative_path(); ++parent) {
+    above = above.parent_path();
+    roots.push_back(above / "share" / "minillm");
+    roots.push_back(above);
+  }
+  roots.emplace_back(".");
   std::vector<fs::path> found;
-  for (const fs::path& configs :
-       {program / "../share/minillm/configs", program / "../../configs", fs::path("configs")}) {
-    found.push_back(configs / "presets");
-    found.push_back(configs / "presets/models");
+  for (const fs::path& root : roots) {
+    found.push_back(root / "configs" / "presets");
+    found.push_back(root / "configs" / "presets" / "models");
   }
   return found;
 }

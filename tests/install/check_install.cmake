@@ -21,6 +21,7 @@ foreach(document IN ITEMS README.md LICENSE CHANGELOG.md)
 endforeach()
 if(PROGRAM)
   run("the installed program" ignored ${prefix}/bin/minillm --help)
+  run("a preset of the installed program" ignored ${prefix}/bin/minillm ledger gpt2)
 endif()
 
 file(STRINGS ${SOURCE_DIR}/cmake/private_headers.txt private_headers REGEX "^[^#]")
