@@ -2,12 +2,12 @@
 
 #include "core/text.h"
 #include "data/file_descriptor.h"
+#include "formats/strict_json.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t most_bytes = 10'000'000;
-constexpr int most_depth = 16;
+constexpr JsonKind config_kind = {.subject = "", .most_depth = 16, .deeper_than = "a config.json is"};
 
 /// An object of the file whose values are read by name and checked.
 class Fields {
@@ -41,33 +41,15 @@ class Fields {
   }
 
   double number_or(const char* key, double fallback) const {
-    if (!has(key)) {
-      return fallback;
-    }
-    if (!object_[key].is_number()) {
-      fail(key, "is no number", shown(key), "");
-    }
-    return object_[key].get<double>();
+    return value_or(key, fallback, &Json::is_number, "is no number");
   }
 
   bool flag_or(const char* key, bool fallback) const {
-    if (!has(key)) {
-      return fallback;
-    }
-    if (!object_[key].is_boolean()) {
-      fail(key, "is neither true nor false", shown(key), "");
-    }
-    return object_[key].get<bool>();
+    return value_or(key, fallback, &Json::is_boolean, "is neither true nor false");
   }
 
-  std::string word_or(const char* key, std::string fallback) const {
-    if (!has(key)) {
-      return fallback;
-    }
-    if (!object_[key].is_string()) {
-      fail(key, "is no word", shown(key), "");
-    }
-    return object_[key].get<std::string>();
+  std::string word_or(const char* key, const std::string& fallback) const {
+    return value_or(key, fallback, &Json::is_string, "is no word");
   }
 
   /// An object within this one, or this one when there is none: some types nest what others do not.
@@ -106,6 +88,17 @@ class Fields {
   }
 
  private:
+  template <class T>
+  T value_or(const char* key, const T& fallback, bool (Json::*is_right)() const noexcept, const char* fault) const {
+    if (!has(key)) {
+      return fallback;
+    }
+    if (!(object_[key].*is_right)()) {
+      fail(key, fault, shown(key), "");
+    }
+    return object_[key].get<T>();
+  }
+
   int64_t read_count(const char* key, uint64_t least) const {
     const Json& value = object_[key];
     const bool is_count = value.is_number_unsigned() && value.get<uint64_t>() >= least &&
@@ -311,31 +304,6 @@ std::string dtype_of(const Fields& root, const Fields& text) {
   return dtype;
 }
 
-/// Parses with two refusals a plain parse lacks: a key given twice, of which the last would count, and nesting so deep
-/// that printing a value would exhaust the stack.
-Json parse_strictly(std::string_view text, const std::string& path) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && depth > most_depth) {
-      fail_input({.where = path, .what = "is nested deeper than a config.json is"});
-    }
-    if (event == Json::parse_event_t::object_start) {
-      keys.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
-      keys.pop_back();
-    } else if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      fail_input({.where = path, .what = "has the key " + printable(parsed.get<std::string>()) + " twice"});
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), watch);
-  } catch (const Json::exception& error) {
-    fail_input({.where = path, .what = "is not JSON", .found = printable(error.what(), 200)});
-  }
-}
-
 const TypeRow& type_of(const Fields& root, const std::string& path) {
   const std::string model_type = root.word_or("model_type", "");
   std::vector<std::string> names;
@@ -356,7 +324,7 @@ const TypeRow& type_of(const Fields& root, const std::string& path) {
 }  // namespace
 
 HuggingfaceConfig parse_huggingface_config(std::string_view text, const std::string& path) {
-  const Json root = parse_strictly(text, path);
+  const Json root = parse_strictly(text, path, config_kind);
   if (!root.is_object()) {
     fail_input({.where = path, .what = "is not a config.json", .expected = "an object with a model_type"});
   }

@@ -1,18 +1,21 @@
 #include "formats/safetensors_header.h"
 
 #include "core/text.h"
+#include "formats/strict_json.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 namespace minillm {
 
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr JsonKind header_kind = {
+    .subject = "the safetensors header ", .top_key = "tensor", .most_depth = 2, .deeper_than = "the format allows"};
 
 /// Where and what for a fault of one tensor.
 Problem about(const std::string& path, std::string_view tensor, std::string what) {
@@ -48,36 +51,6 @@ uint64_t bytes_per_element(std::string_view dtype) {
     }
   }
   return 0;
-}
-
-/// Parses with two refusals a plain parse lacks: a key given twice (the last one would win silently), and nesting
-/// deeper than the format has (memory would grow with every bracket).
-Json parse_strictly(std::string_view header, const std::string& path) {
-  std::set<std::string> tensor_names;
-  std::set<std::string> fields;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && depth > 2) {
-      fail_input({.where = path, .what = "the safetensors header is nested deeper than the format allows"});
-    }
-    if (event == Json::parse_event_t::object_start) {
-      fields.clear();
-    }
-    if (event == Json::parse_event_t::key) {
-      const std::string& key = parsed.get_ref<const std::string&>();
-      if (!(depth == 1 ? tensor_names : fields).insert(key).second) {
-        fail_input({.where = path,
-                    .what = fmt::format("the safetensors header has the {} {} twice", depth == 1 ? "tensor" : "key",
-                                        printable(key))});
-      }
-    }
-    return true;
-  };
-  try {
-    return Json::parse(header.begin(), header.end(), watch);
-  } catch (const Json::exception& error) {
-    fail_input({.where = path, .what = "the safetensors header is not JSON", .found = printable(error.what(), 200)});
-  }
 }
 
 const Json& field(const Json& entry, const char* key, const std::string& path, std::string_view tensor) {
@@ -189,7 +162,7 @@ uint64_t check_ranges(const std::vector<StoredTensor>& tensors, const std::strin
 
 std::vector<StoredTensor> parse_safetensors_header(std::string_view header, uint64_t data_start, uint64_t file_bytes,
                                                    const std::string& path) {
-  const Json root = parse_strictly(header, path);
+  const Json root = parse_strictly(header, path, header_kind);
   if (!root.is_object()) {
     fail_input({.where = path, .what = "the safetensors header is not an object", .found = shown(root)});
   }
