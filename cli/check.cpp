@@ -64,7 +64,7 @@ int run(const Arguments& arguments) {
   }
   const Transformer model(loaded.config.model);
   const Ledger ledger = make_ledger(model, loaded.config.release);
-  const std::vector<Finding> lints = audible(lint_config(loaded.config, model), loaded.config);
+  const std::vector<Finding> lints = audible(lint_config(loaded.config), loaded.config);
   const int64_t state_bytes = estimate_memory(model, loaded.config).state;
   if (arguments.given("json")) {
     print_json(loaded.config, ledger, lints, state_bytes);

@@ -24,7 +24,7 @@ Report lint(const std::string& path, const std::vector<std::string>& overrides) 
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) {
     const LoadedConfig loaded = load_without_data(path, overrides);
-    return {path, audible(lint_config(loaded.config, Transformer(loaded.config.model)), loaded.config)};
+    return {path, audible(lint_config(loaded.config), loaded.config)};
   }
   if (!overrides.empty()) {
     fail_input(

@@ -53,6 +53,12 @@ std::vector<std::string> ids_in(std::string_view text) {
   return ids;
 }
 
+/// nullptr: no lint has the id.
+const LintRule* find_rule(std::string_view id) {
+  const auto rule = std::find_if(std::begin(rules), std::end(rules), [&](const LintRule& row) { return row.id == id; });
+  return rule == std::end(rules) ? nullptr : rule;
+}
+
 std::string text_of(const Finding& finding) {
   return fmt::format("{}, {}: {}{}{}", finding.rule->id, finding.rule->name, finding.what,
                      finding.advice.empty() ? "" : "; ", finding.advice);
@@ -65,8 +71,8 @@ std::span<const LintRule> lint_rules() {
 }
 
 Finding make_finding(std::string_view id, std::string what, std::string advice) {
-  const auto rule = std::find_if(std::begin(rules), std::end(rules), [&](const LintRule& row) { return row.id == id; });
-  check(rule != std::end(rules), "no lint has the id {}", id);
+  const LintRule* rule = find_rule(id);
+  check(rule != nullptr, "no lint has the id {}", id);
   return {rule, std::move(what), std::move(advice)};
 }
 
@@ -103,9 +109,8 @@ std::vector<Finding> audible(std::vector<Finding> findings, const Config& config
 
 std::string fault_of_silence(std::string_view ids) {
   for (const std::string& id : ids_in(ids)) {
-    const auto rule =
-        std::find_if(std::begin(rules), std::end(rules), [&](const LintRule& row) { return row.id == id; });
-    if (rule == std::end(rules)) {
+    const LintRule* rule = find_rule(id);
+    if (rule == nullptr) {
       return fmt::format("{}, which no lint has", printable(id));
     }
     if (rule->severity == Severity::error) {

@@ -45,8 +45,8 @@ std::string_view severity_name(Severity severity);
 /// Infos as messages, the others as warnings.
 void log_findings(const std::vector<Finding>& findings);
 
-/// Of a complete config and its model.
-std::vector<Finding> lint_config(const Config& config, const Transformer& model);
+/// Of a complete config.
+std::vector<Finding> lint_config(const Config& config);
 
 /// Of counts alone, whatever model they are of.
 std::vector<Finding> lint_count(const TensorCount& count);

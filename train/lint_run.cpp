@@ -1,7 +1,6 @@
 // Lints of what a run has logged, and of its whole folder.
 
 #include "core/log.h"
-#include "train/checkpoint.h"
 #include "train/complete_config.h"
 #include "train/evaluate.h"
 #include "train/lint.h"
@@ -24,32 +23,40 @@ void append(std::vector<Finding>& to, std::vector<Finding> more) {
   to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// Weights can be looked at only beside the data they belong to.
-std::vector<Finding> lint_newest_weights(const LoadedRun& run, const std::string& folder) {
-  try {
-    const TokenFile data = open_data_for(run, "");
-    return lint_weights(*run.model, validation_windows(data.val, run.config.data));
-  } catch (const Error& error) {
-    log_warning("the weights of {} are not looked at: {}", folder, error.what());
-    return {};
-  }
-}
-
-/// The unigram loss stands in the data; without it a run cannot be seen to stall.
-double unigram_loss_of(const Config& config) {
-  try {
-    return open_data(config.data.path).unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN());
-  } catch (const Error&) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+void log_unseen_weights(const std::string& folder, const Error& error) {
+  log_warning("the weights of {} are not looked at: {}", folder, error.what());
 }
 
 std::optional<LoadedRun> newest_of(const std::string& folder) {
   try {
     return load_run(folder, "last");
   } catch (const Error& error) {
-    log_warning("the weights of {} are not looked at: {}", folder, error.what());
+    log_unseen_weights(folder, error);
     return std::nullopt;
+  }
+}
+
+/// Weights can be looked at only beside the data they belong to, and without its unigram loss a run cannot be seen to
+/// stall.
+std::optional<TokenFile> data_of(const std::optional<LoadedRun>& newest, const Config& config,
+                                 const std::string& folder) {
+  try {
+    return newest ? open_data_for(*newest, "") : open_data(config.data.path);
+  } catch (const Error& error) {
+    if (newest) {
+      log_unseen_weights(folder, error);
+    }
+    return std::nullopt;
+  }
+}
+
+/// None where the data has too few tokens for a window.
+std::vector<Finding> lint_weights_of(const LoadedRun& run, const TokenFile& data, const std::string& folder) {
+  try {
+    return lint_weights(*run.model, validation_windows(data.val, run.config.data));
+  } catch (const Error& error) {
+    log_unseen_weights(folder, error);
+    return {};
   }
 }
 
@@ -89,13 +96,15 @@ std::vector<Finding> lint_metrics(const Metrics& metrics, const Summary& summary
 std::vector<Finding> lint_run(const std::string& folder) {
   check_run_folder(folder);
   const std::optional<LoadedRun> newest = newest_of(folder);
-  LoadedConfig loaded = newest ? LoadedConfig{newest->config, {}} : load_without_data(config_path(folder), {});
-  const Config& config = loaded.config;
-  std::vector<Finding> findings = lint_config(config, Transformer(config.model));
+  const Config config = newest ? newest->config : load_without_data(config_path(folder), {}).config;
+  const std::optional<TokenFile> data = data_of(newest, config, folder);
+  std::vector<Finding> findings = lint_config(config);
   const Metrics metrics = read_metrics(metrics_path(folder));
-  append(findings, lint_metrics(metrics, summarize(metrics, unigram_loss_of(config))));
-  if (newest) {
-    append(findings, lint_newest_weights(*newest, folder));
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  const double unigram_loss = data ? data->unigram_loss.value_or(unknown) : unknown;
+  append(findings, lint_metrics(metrics, summarize(metrics, unigram_loss)));
+  if (newest && data) {
+    append(findings, lint_weights_of(*newest, *data, folder));
   }
   return audible(std::move(findings), config);
 }

@@ -135,15 +135,11 @@ void lint_experts(const std::vector<LayerStatistics>& layers, int64_t choices, F
   if (static_cast<double>(choices) < choices_per_expert * static_cast<double>(layers.front().expert_shares.size())) {
     return;  // too few to tell chance from habit
   }
-  Extreme busiest;
-  for (size_t layer = 0; layer < layers.size(); ++layer) {
-    for (const double share : layers[layer].expert_shares) {
-      const double times = share * static_cast<double>(layers[layer].expert_shares.size());
-      if (!(times <= busiest.value)) {
-        busiest = {times, static_cast<int64_t>(layer)};
-      }
-    }
-  }
+  const Extreme busiest = largest(layers, [](const LayerStatistics& layer) {
+    const std::vector<double>& shares = layer.expert_shares;
+    return shares.empty() ? std::numeric_limits<double>::quiet_NaN()
+                          : *std::max_element(shares.begin(), shares.end()) * static_cast<double>(shares.size());
+  });
   if (busiest.value > uneven) {
     const std::vector<double>& shares = layers[static_cast<size_t>(busiest.layer)].expert_shares;
     const auto [least, most] = std::minmax_element(shares.begin(), shares.end());

@@ -115,7 +115,7 @@ RunEnd start_run(const StartRequest& request) {
   for (const std::string& notice : config_notices(loaded.config)) {
     log_warning("{}", notice);
   }
-  log_findings(audible(lint_config(loaded.config, Transformer(loaded.config.model)), loaded.config));
+  log_findings(audible(lint_config(loaded.config), loaded.config));
   const Config config = loaded.config;
   const ConfigOrigins origins = loaded.origins;
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.

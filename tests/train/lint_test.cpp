@@ -43,7 +43,7 @@ bool has(const std::vector<Finding>& findings, std::string_view id) {
 }
 
 std::vector<Finding> lints_of(const Config& config) {
-  return lint_config(config, Transformer(config.model));
+  return lint_config(config);
 }
 
 }  // namespace
