@@ -130,9 +130,8 @@ void lint_stated(const Config& config, const TensorCount& ledger, Findings& find
   if (is_size_stated(config) && std::abs(counted / stated - 1) > stated_margin) {
     findings.push_back(
         make_finding("E30",
-                     fmt::format("release.stated_parameters is {}, the sizes give {}: {:.2f} times as many",
-                                 thousands(std::llround(stated)), thousands(std::llround(counted)),
-                                 std::fmax(stated, counted) / std::fmin(stated, counted)),
+                     fmt::format("release.stated_parameters is {}, the sizes give {}, {:.3g} times that",
+                                 thousands(std::llround(stated)), thousands(std::llround(counted)), counted / stated),
                      "count a plan before it is written down: minillm check"));
   }
 }

@@ -193,12 +193,11 @@ void lint_batch(const Transformer& model, const Sample& sample, Findings& findin
     scale = std::max(scale, std::abs(expected));
   }
   if (difference > batch_tolerance * scale) {
-    findings.push_back(
-        make_finding("E05",
-                     fmt::format("logits of one sequence differ by {:.3g} when three others stand beside it, "
-                                 "the largest being {:.3g}",
-                                 difference, scale),
-                     "a norm over tokens or over each token instead of over the batch"));
+    findings.push_back(make_finding("E05",
+                                    fmt::format("logits of one sequence differ by {:.3g} when {} more stand beside it, "
+                                                "the largest being {:.3g}",
+                                                difference, sample.count - 1, scale),
+                                    "a norm over tokens or over each token instead of over the batch"));
   }
 }
 

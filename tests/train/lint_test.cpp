@@ -99,6 +99,16 @@ TEST_CASE("each lint of a config fires on its setting and not beside it") {
   }
 }
 
+TEST_CASE("a stated size is told beside the counted one, larger or smaller") {
+  Config config = complete(base());
+  const auto counted = static_cast<double>(Transformer(config.model).parameters().count());
+  for (const auto& [factor, text] : {std::pair(0.5, ", 2 times that"), std::pair(4.0, ", 0.25 times that")}) {
+    config.release.stated_parameters = factor * counted;
+    REQUIRE(has(lints_of(config), "E30"));
+    CHECK(lints_of(config).back().what.find(text) != std::string::npos);
+  }
+}
+
 TEST_CASE("only lints that exist and are no errors can be silenced") {
   CHECK(fault_of_silence("").empty());
   CHECK(fault_of_silence("E12, E20 E01").empty());
