@@ -36,6 +36,15 @@ Shape broadcast_operands(const char* op, Var a, Var b, Here here) {
   return broadcast_shapes(a.shape(), b.shape());
 }
 
+void check_gain_and_bias(const char* op, Var x, Var gain, Var bias, Here here) {
+  Tape& tape = x.tape();
+  check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]} && bias.shape() == gain.shape(), op, tape,
+           here, "the shapes of gain and bias must be the last axis of x; found x {}, gain {}, bias {}", x.shape(),
+           gain.shape(), bias.shape());
+  check_op(gain.dtype() == x.dtype() && bias.dtype() == x.dtype(), op, tape, here,
+           "operands must share a dtype; found x {}, gain {}, bias {}", x.dtype(), gain.dtype(), bias.dtype());
+}
+
 int axis_of(const char* op, Var x, int axis, Here here) {
   const int rank = x.shape().rank();
   check_op(axis >= -rank && axis < rank, op, x.tape(), here, "axis {} is out of range for shape {}", axis, x.shape());

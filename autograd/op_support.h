@@ -34,6 +34,9 @@ void add_to_gradient(Tape& tape, NodeId id, const Tensor& contribution);
 /// Checks that operands share a dtype and that their shapes broadcast; returns the common shape.
 Shape broadcast_operands(const char* op, Var a, Var b, Here here);
 
+/// Checks that gain and bias are vectors as wide as the last axis of x, and that all share a dtype.
+void check_gain_and_bias(const char* op, Var x, Var gain, Var bias, Here here);
+
 /// Axis in [0, rank), negative ones counted from the end; throws the op's error otherwise.
 int axis_of(const char* op, Var x, int axis, Here here);
 

@@ -206,9 +206,9 @@ std::string context_text(const Counted& counted, const std::vector<int64_t>& con
   const double crossover = ledger.crossover_context();
   if (crossover > 0) {
     text += fmt::format(
-        "scores and weighted sums cost as much as the FFN's matrices at {:.6g} past tokens; over a whole sequence, "
-        "where\n"
-        "a token sees half of it on average, at {:.6g}. Projections, softmax and the head are not counted.\n",
+        "scores and weighted sums cost as much as the FFN's matrices at {:.6g} past tokens; "
+        "over a whole sequence, where\na token sees half of it on average, at {:.6g}. Projections, softmax and the "
+        "head are not counted.\n",
         crossover, 2 * crossover - 1);
   }
   return text;

@@ -52,8 +52,8 @@ class PlainFfn final : public Sublayer {
   Activation activation_;
 };
 
-std::unique_ptr<Sublayer> make_gated(const FfnKind& kind, const ModelConfig& config, const Scope& scope) {
-  return std::make_unique<GatedFfn>(kind.unit(kind, config), config, scope);
+std::unique_ptr<Sublayer> make_gated(const FfnKind&, const ModelConfig& config, const Scope& scope) {
+  return std::make_unique<GatedFfn>(gated_unit(config), config, scope);
 }
 
 std::unique_ptr<Sublayer> make_plain(const FfnKind& kind, const ModelConfig& config, const Scope& scope) {
@@ -119,6 +119,11 @@ Var gated(Var gate_up, const GatedUnit& unit) {
 const FfnKind* unit_kind(const ModelConfig& config) {
   const FfnKind* kind = find_part(ffn_kinds(), config.ffn == "moe" ? config.moe_unit : config.ffn);
   return kind == nullptr || kind->unit == nullptr ? nullptr : kind;
+}
+
+GatedUnit gated_unit(const ModelConfig& config) {
+  const FfnKind* kind = unit_kind(config);
+  return kind->unit(*kind, config);
 }
 
 int64_t active_ffn_width(const ModelConfig& config) {

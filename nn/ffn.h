@@ -36,6 +36,9 @@ std::span<const FfnKind> ffn_kinds();
 /// gated network has.
 const FfnKind* unit_kind(const ModelConfig& config);
 
+/// That unit, with the config's bounds. The config has been through derive().
+GatedUnit gated_unit(const ModelConfig& config);
+
 /// Width of the network that works on one token: d_ff, of a mixture that of the chosen experts and the shared one; 0
 /// for "none".
 int64_t active_ffn_width(const ModelConfig& config);

@@ -58,14 +58,13 @@ struct ModelConfig {
   std::string residual_out_init = "scaled";  ///< std of o_proj and down_proj, 0.02 / sqrt(2 n_layers) or 0.02:
                                              ///< scaled, plain
 
-  std::string attention = "full";     ///< a row of the table in nn/attention.cpp
-  int64_t full_attention_every = 4;   ///< hybrid: every so manieth layer has full attention, the others gdn
-  bool qk_norm = false;               ///< RMSNorm of every query and key before rotation
-  bool qkv_norm = false;              ///< the same, and of every value
-  std::string qk_norm_over = "head";  ///< what one of these norms runs over: head, width (all heads at once)
-  double qk_clip =
-      0;  ///< full attention: after an update, q and k of a head are scaled so that no score exceeds it; 0: off
-  std::string attention_gate = "none";               ///< a sigmoid that multiplies: none, elementwise, headwise
+  std::string attention = "full";       ///< a row of the table in nn/attention.cpp
+  int64_t full_attention_every = 4;     ///< hybrid: every so manieth layer has full attention, the others gdn
+  bool qk_norm = false;                 ///< RMSNorm of every query and key before rotation
+  bool qkv_norm = false;                ///< the same, and of every value
+  std::string qk_norm_over = "head";    ///< what one of these norms runs over: head, width (all heads at once)
+  double qk_clip = 0;                   ///< full attention: above this score an update scales a head's q and k; 0: off
+  std::string attention_gate = "none";  ///< a sigmoid that multiplies: none, elementwise, headwise
   std::string attention_gate_position = "attended";  ///< what it multiplies: attended (before o_proj), q, k, v, output
 
   int64_t mla_q_rank = 0;   ///< mla: width of the latent that queries come from; 0: they come from x itself

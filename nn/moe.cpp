@@ -44,7 +44,7 @@ class MixtureOfExperts final : public Sublayer {
         k_(config.moe_top_k),
         d_(config.d_model),
         f_(config.d_ff),
-        unit_(unit_kind(config)->unit(*unit_kind(config), config)),
+        unit_(gated_unit(config)),
         router_(scope / "router", d_, experts_, matrix_init(), false),
         gate_(scope / "experts.gate_proj", experts_, f_, d_, matrix_init(), config.bias),
         up_(scope / "experts.up_proj", experts_, f_, d_, matrix_init(), config.bias),

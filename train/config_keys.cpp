@@ -15,6 +15,7 @@ constexpr double least_float = static_cast<double>(std::numeric_limits<float>::m
 constexpr double most_float = static_cast<double>(std::numeric_limits<float>::max());
 constexpr double most_exact = 9007199254740992.0;  // 2^53: integers a double holds exactly
 
+// Rows of [model]; of another section once that is set.
 ConfigKey size_key(const char* name, ConfigField (*field)(Config&), double most = most_size) {
   return ConfigKey{.section = "model", .name = name, .field = field, .low = at_least_one, .high = most};
 }
@@ -178,35 +179,33 @@ std::vector<ConfigKey> train_and_run_keys() {
 
 // What sizes may be is said by problems_of(ReleaseConfig), which a config.json of another tool meets too.
 std::vector<ConfigKey> release_keys() {
-  const auto key = [](const char* name, ConfigField (*field)(Config&)) {
-    return ConfigKey{.section = "release", .name = name, .field = field};
-  };
-  const auto count = [](const char* name, ConfigField (*field)(Config&)) {
-    return ConfigKey{.section = "release", .name = name, .field = field, .low = 0, .high = most_size};
-  };
-  ConfigKey dtype = key("dtype", [](Config& c) -> ConfigField { return &c.release.dtype; });
+  std::vector<std::string> types;
   for (const StoredType& type : stored_types()) {
-    dtype.words.emplace_back(type.name);
+    types.emplace_back(type.name);
   }
-  ConfigKey stated = key("stated_parameters", [](Config& c) -> ConfigField { return &c.release.stated_parameters; });
-  stated.low = 0;
-  stated.high = 1e18;
-  return {
-      dtype,
-      stated,
-      key("causal_masks", [](Config& c) -> ConfigField { return &c.release.causal_masks; }),
-      key("qkv_bias", [](Config& c) -> ConfigField { return &c.release.qkv_bias; }),
-      key("attention_sinks", [](Config& c) -> ConfigField { return &c.release.attention_sinks; }),
-      key("router_bias", [](Config& c) -> ConfigField { return &c.release.router_bias; }),
-      count("mtp_layers", [](Config& c) -> ConfigField { return &c.release.mtp_layers; }),
-      count("vision_layers", [](Config& c) -> ConfigField { return &c.release.vision_layers; }),
-      count("vision_d_model", [](Config& c) -> ConfigField { return &c.release.vision_d_model; }),
-      count("vision_d_ff", [](Config& c) -> ConfigField { return &c.release.vision_d_ff; }),
-      count("vision_positions", [](Config& c) -> ConfigField { return &c.release.vision_positions; }),
-      count("vision_patch", [](Config& c) -> ConfigField { return &c.release.vision_patch; }),
-      count("vision_frames", [](Config& c) -> ConfigField { return &c.release.vision_frames; }),
-      count("vision_merge", [](Config& c) -> ConfigField { return &c.release.vision_merge; }),
+  std::vector<ConfigKey> keys = {
+      plain_key(
+          "dtype", [](Config& c) -> ConfigField { return &c.release.dtype; }, std::move(types)),
+      number_key(
+          "stated_parameters", [](Config& c) -> ConfigField { return &c.release.stated_parameters; }, 0, 1e18, false,
+          false),
+      plain_key("causal_masks", [](Config& c) -> ConfigField { return &c.release.causal_masks; }),
+      plain_key("qkv_bias", [](Config& c) -> ConfigField { return &c.release.qkv_bias; }),
+      plain_key("attention_sinks", [](Config& c) -> ConfigField { return &c.release.attention_sinks; }),
+      plain_key("router_bias", [](Config& c) -> ConfigField { return &c.release.router_bias; }),
+      count_key("mtp_layers", [](Config& c) -> ConfigField { return &c.release.mtp_layers; }),
+      count_key("vision_layers", [](Config& c) -> ConfigField { return &c.release.vision_layers; }),
+      count_key("vision_d_model", [](Config& c) -> ConfigField { return &c.release.vision_d_model; }),
+      count_key("vision_d_ff", [](Config& c) -> ConfigField { return &c.release.vision_d_ff; }),
+      count_key("vision_positions", [](Config& c) -> ConfigField { return &c.release.vision_positions; }),
+      count_key("vision_patch", [](Config& c) -> ConfigField { return &c.release.vision_patch; }),
+      count_key("vision_frames", [](Config& c) -> ConfigField { return &c.release.vision_frames; }),
+      count_key("vision_merge", [](Config& c) -> ConfigField { return &c.release.vision_merge; }),
   };
+  for (ConfigKey& key : keys) {
+    key.section = "release";
+  }
+  return keys;
 }
 
 std::vector<ConfigKey> all_keys() {

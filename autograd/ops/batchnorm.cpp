@@ -83,11 +83,7 @@ Normalized batchnorm_composed(Var x, Var gain, Var bias, double eps) {
 
 Normalized batchnorm(Var x, Var gain, Var bias, double eps, Here here) {
   Tape& tape = x.tape();
-  check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]} && bias.shape() == gain.shape(), "batchnorm",
-           tape, here, "the shapes of gain and bias must be the last axis of x; found x {}, gain {}, bias {}",
-           x.shape(), gain.shape(), bias.shape());
-  check_op(gain.dtype() == x.dtype() && bias.dtype() == x.dtype(), "batchnorm", tape, here,
-           "operands must share a dtype; found x {}, gain {}, bias {}", x.dtype(), gain.dtype(), bias.dtype());
+  check_gain_and_bias("batchnorm", x, gain, bias, here);
   check_op(x.shape().numel() > 0, "batchnorm", tape, here, "a mean over no rows; found x {}", x.shape());
   if (tape.composed()) {
     return batchnorm_composed(x, gain, bias, eps);

@@ -86,11 +86,7 @@ Var layernorm_composed(Var x, Var gain, Var bias, double eps) {
 
 Var layernorm(Var x, Var gain, Var bias, double eps, Here here) {
   Tape& tape = x.tape();
-  check_op(x.shape().rank() >= 1 && gain.shape() == Shape{x.shape()[-1]} && bias.shape() == gain.shape(), "layernorm",
-           tape, here, "the shapes of gain and bias must be the last axis of x; found x {}, gain {}, bias {}",
-           x.shape(), gain.shape(), bias.shape());
-  check_op(gain.dtype() == x.dtype() && bias.dtype() == x.dtype(), "layernorm", tape, here,
-           "operands must share a dtype; found x {}, gain {}, bias {}", x.dtype(), gain.dtype(), bias.dtype());
+  check_gain_and_bias("layernorm", x, gain, bias, here);
   if (tape.composed()) {
     return layernorm_composed(x, gain, bias, eps);
   }
