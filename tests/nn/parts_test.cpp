@@ -48,7 +48,6 @@ class Bench {
   }
 
   const ModelConfig& config() const { return config_; }
-  std::vector<NamedTensor> tensors() const { return store_.named_tensors(); }
 
  private:
   static ModelConfig derived(ModelConfig config, int64_t T) {
@@ -86,6 +85,13 @@ ModelConfig small() {
   return config;
 }
 
+Bench gated_deltanet(const char* form, int64_t T) {
+  ModelConfig config = small();
+  config.attention = "gdn";
+  config.gdn_form = form;
+  return Bench(config, T, mixer);
+}
+
 /// Values of `source` in the shape of a weight that holds the same numbers.
 void copy_weight(const Bench& from, std::string_view source, const Bench& to, std::string_view target) {
   const Tensor values = from.weight(source);
@@ -98,35 +104,26 @@ void copy_weight(const Bench& from, std::string_view source, const Bench& to, st
 
 TEST_CASE("chunked gated DeltaNet is the recurrent one, over several chunks and a short last one") {
   const int64_t T = 150;
-  ModelConfig config = small();
-  config.attention = "gdn";
-  Bench chunked(config, T, mixer);
-  config.gdn_form = "recurrent";
-  Bench recurrent(config, T, mixer);
+  Bench chunked = gated_deltanet("chunked", T);
+  Bench recurrent = gated_deltanet("recurrent", T);
   const Buffer x = normal_values({2, T, 16}, 3);
   CHECK(difference(chunked.run(x), recurrent.run(x)) < 1e-11);
 }
 
 TEST_CASE("chunked gated DeltaNet is the recurrent one where all keys are the same and nothing is forgotten") {
   const int64_t T = 64;
-  ModelConfig config = small();
-  config.attention = "gdn";
-  Bench chunked(config, T, mixer);
-  config.gdn_form = "recurrent";
-  Bench recurrent(config, T, mixer);
+  Bench chunked = gated_deltanet("chunked", T);
+  Bench recurrent = gated_deltanet("recurrent", T);
+  for (const Bench* bench : {&chunked, &recurrent}) {
+    const Tensor rates = bench->weight("linear_attn.A_log");
+    for (int64_t i = 0; i < rates.numel(); ++i) {
+      rates.set(i, -10);
+    }
+  }
   Buffer x({1, T, 16}, DType::float64);
   const Buffer token = normal_values({16}, 3);
   for (int64_t i = 0; i < T * 16; ++i) {
     x.tensor().set(i, token.tensor().at(i % 16));
-  }
-  for (const Bench* bench : {&chunked, &recurrent}) {
-    for (const NamedTensor& tensor : bench->tensors()) {
-      if (tensor.name.ends_with("A_log")) {
-        for (int64_t i = 0; i < tensor.value.numel(); ++i) {
-          tensor.value.set(i, -10);
-        }
-      }
-    }
   }
   CHECK(difference(chunked.run(x), recurrent.run(x)) < 1e-9);
 }

@@ -1,9 +1,4 @@
 """scripts/measure_step with a program that only pretends: what its tables are made of, and what it refuses."""
-import io
-import contextlib
-import pathlib
-import sys
-import tempfile
 import unittest
 from unittest import mock
 
@@ -28,24 +23,12 @@ print(json.dumps({"step_ms": 180 if one else 150 if slow else 100, "tokens_per_s
 """
 
 
-class MeasureStep(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.program = self.folder / "minillm"
-        self.program.write_text(MINILLM)
-        self.program.chmod(0o755)
+class MeasureStep(script_module.PretendCase):
+    SCRIPT = MEASURE
+    PROGRAM = MINILLM
 
     def run_script(self, *arguments):
-        out, err = io.StringIO(), io.StringIO()
-        command = ["measure_step", "--minillm", str(self.program), "--repeat", "1", *arguments]
-        with mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                status = MEASURE.main()
-            except SystemExit as stop:
-                status = stop.code
-        return status, out.getvalue(), err.getvalue()
+        return super().run_script("--repeat", "1", *arguments)
 
     def test_tables(self):
         status, out, _ = self.run_script()

@@ -1,9 +1,4 @@
 """scripts/train_presets with a program that only pretends: its verdicts, its record, and what it refuses."""
-import contextlib
-import io
-import pathlib
-import sys
-import tempfile
 import unittest
 from unittest import mock
 
@@ -28,24 +23,12 @@ else:
 """
 
 
-class TrainPresets(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.program = self.folder / "minillm"
-        self.program.write_text(MINILLM)
-        self.program.chmod(0o755)
+class TrainPresets(script_module.PretendCase):
+    SCRIPT = TRAIN
+    PROGRAM = MINILLM
 
     def run_script(self, *arguments):
-        out, err = io.StringIO(), io.StringIO()
-        command = ["train_presets", "--minillm", str(self.program), "--out", str(self.folder / "runs"), *arguments]
-        with mock.patch.object(sys, "argv", command), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                status = TRAIN.main()
-            except SystemExit as stop:
-                status = stop.code
-        return status, out.getvalue(), err.getvalue()
+        return super().run_script("--out", str(self.folder / "runs"), *arguments)
 
     def test_verdicts(self):
         status, out, _ = self.run_script("--only", "gpt2_2019", "--only", "original_2017")
