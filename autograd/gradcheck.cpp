@@ -108,7 +108,7 @@ double error_of(double a, double n, double scale, double rounding = 0) {
 
 std::vector<Line> lines_through(const std::vector<double>& x, const GradcheckOptions& options, RandomStream& stream) {
   std::vector<Line> lines;
-  lines.reserve(static_cast<size_t>(options.directions + options.entries));
+  lines.reserve(static_cast<size_t>(options.directions) + static_cast<size_t>(options.entries));
   for (int i = 0; i < options.directions; ++i) {
     lines.push_back(random_line(x, stream));
   }

@@ -33,8 +33,8 @@ Var sigmoid(Var x, Here here = {});
 Var erf(Var x, Here here = {});
 
 // --- reductions; the reduced axes stay with extent 1 ---
-Var sum(Var x, std::vector<int> axes, Here here = {});
-Var mean(Var x, std::vector<int> axes, Here here = {});
+Var sum(Var x, const std::vector<int>& axes, Here here = {});
+Var mean(Var x, const std::vector<int>& axes, Here here = {});
 Var max(Var x, int axis, Here here = {});  // where several are largest, the first gets the gradient
 Var sum_all(Var x, Here here = {});        // [..] -> []
 Var softmax(Var x, Here here = {});        // over the last axis

@@ -14,7 +14,8 @@ template <class T>
 void fill_waves(T* waves, int64_t positions, int64_t d) {
   for (int64_t p = 0; p < positions; ++p) {
     for (int64_t j = 0; j < d; ++j) {
-      const double exponent = static_cast<double>(j / 2 * 2) / static_cast<double>(d);
+      const int64_t even = j - j % 2;
+      const double exponent = static_cast<double>(even) / static_cast<double>(d);
       const double angle = static_cast<double>(p) * std::pow(10000.0, -exponent);
       waves[p * d + j] = static_cast<T>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }

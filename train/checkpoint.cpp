@@ -135,7 +135,7 @@ std::string list_of_checkpoints(const std::string& run_folder) {
     names.push_back(fmt::format("{}", step));
   }
   if (fs::exists(best_checkpoint_path(run_folder))) {
-    names.push_back("best");
+    names.emplace_back("best");
   }
   return names.empty() ? "the run has no checkpoint" : "the run has the checkpoints " + join(names);
 }
@@ -176,7 +176,7 @@ void clean_checkpoints(const std::string& run_folder) {
 }
 
 std::string save_checkpoint(const std::string& run_folder, const CheckpointContents& contents, int64_t keep) {
-  const std::string path = checkpoint_path(run_folder, contents.state.step);
+  std::string path = checkpoint_path(run_folder, contents.state.step);
   write_checkpoint(path, contents);
   remove_old_checkpoints(run_folder, contents.state.step, keep);
   return path;
@@ -226,15 +226,15 @@ void Checkpoint::check_names_and_shapes(const ParameterStore& store, const std::
           fmt::format("{}: missing in the file, the model has {}", name, to_string(tensors[i].shape)));
       continue;
     }
-    const Shape shape = reader_.shape(group + "/" + name);
+    const Shape shape = reader_.shape(fmt::format("{}/{}", group, name));
     if (!(shape == tensors[i].shape)) {
       differences.push_back(
           fmt::format("{}: {} in the file, {} in the model", name, to_string(shape), to_string(tensors[i].shape)));
     }
   }
   for (const std::string& name : stored) {
-    differences.push_back(
-        fmt::format("{}: {} in the file, not in the model", name, to_string(reader_.shape(group + "/" + name))));
+    const Shape shape = reader_.shape(fmt::format("{}/{}", group, name));
+    differences.push_back(fmt::format("{}: {} in the file, not in the model", name, to_string(shape)));
   }
   if (differences.empty()) {
     return;
@@ -306,10 +306,11 @@ bool awaits_first_checkpoint(const std::string& run_folder) {
 }
 
 Continuation continuation_of(const std::string& run_folder) {
-  const std::vector<int64_t> steps = checkpoint_steps(run_folder);
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+  std::vector<int64_t> steps = checkpoint_steps(run_folder);
+  std::reverse(steps.begin(), steps.end());
+  for (const int64_t step : steps) {
     try {
-      const Checkpoint checkpoint(checkpoint_path(run_folder, *step));
+      const Checkpoint checkpoint(checkpoint_path(run_folder, step));
       return checkpoint.has_optimizer() ? Continuation::resume : Continuation::weights;
     } catch (const Error&) {
       continue;  // a damaged one is skipped by a resume too

@@ -108,10 +108,11 @@ std::string entry_of_no_start(const std::string& folder, bool in_checkpoints = f
 
 /// Puts the parts of a path in front of what is still to be walked; the next one stands last.
 void push_parts(const fs::path& path, std::vector<fs::path>& ahead) {
-  const std::vector<fs::path> parts(path.begin(), path.end());
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    if (!part->empty() && *part != ".") {
-      ahead.push_back(*part);
+  std::vector<fs::path> parts(path.begin(), path.end());
+  std::reverse(parts.begin(), parts.end());
+  for (const fs::path& part : parts) {
+    if (!part.empty() && part != ".") {
+      ahead.push_back(part);
     }
   }
 }

@@ -55,11 +55,11 @@ Shape reduced_shape(const char* op, Var x, const std::vector<int>& axes, Here he
 
 }  // namespace
 
-Var sum(Var x, std::vector<int> axes, Here here) {
+Var sum(Var x, const std::vector<int>& axes, Here here) {
   return sum_or_mean("sum", x, reduced_shape("sum", x, axes, here), 1.0, here);
 }
 
-Var mean(Var x, std::vector<int> axes, Here here) {
+Var mean(Var x, const std::vector<int>& axes, Here here) {
   const Shape shape = reduced_shape("mean", x, axes, here);
   check_op(x.shape().numel() > 0, "mean", x.tape(), here, "the mean of no elements is undefined; found shape {}",
            x.shape());

@@ -65,9 +65,7 @@ MINILLM_SIMD void softmax_block(float* scores, const Block& block, float scale, 
   for (int64_t c = 0; c < block.rows; c += chunk) {
     mask_chunk(scores, block, c);
     float largest[chunk];
-    for (int64_t i = 0; i < chunk; ++i) {
-      largest[i] = -infinity;
-    }
+    std::fill_n(largest, chunk, -infinity);
     for (int64_t u = 0; u < block.keys; ++u) {
       const float* s = scores + u * score_ld + c;
       for (int64_t i = 0; i < chunk; ++i) {
