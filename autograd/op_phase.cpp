@@ -15,6 +15,7 @@ constexpr Row table[] = {
     {"matmul", Phase::gemm_forward},
     {"rope", Phase::attention},
     {"causal_attention", Phase::attention},
+    {"bidirectional_attention", Phase::attention},
     {"attention_gate", Phase::attention},
     {"softmax", Phase::attention},
     {"qk_norm", Phase::norms},

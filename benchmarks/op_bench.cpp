@@ -177,7 +177,7 @@ constexpr double attention_flops = 2.0 * static_cast<double>(R * d) * static_cas
 void attention_forward(benchmark::State& state) {
   const AttentionBuffers buffers;
   for (auto _ : state) {
-    kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.stats), B, T, layout);
+    kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.stats), B, T, layout, true);
     keep(buffers.out);
   }
   count_flops(state, attention_flops);
@@ -186,10 +186,10 @@ BENCHMARK(attention_forward)->UseRealTime();
 
 void attention_backward(benchmark::State& state) {
   const AttentionBuffers buffers;
-  kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.stats), B, T, layout);
+  kernels::attention_forward(data(buffers.qkv), data(buffers.out), data(buffers.stats), B, T, layout, true);
   for (auto _ : state) {
     kernels::attention_backward(data(buffers.dout), data(buffers.qkv), data(buffers.out), data(buffers.stats),
-                                data(buffers.dqkv), B, T, layout, true);
+                                data(buffers.dqkv), B, T, layout, true, true);
     keep(buffers.dqkv);
   }
   count_flops(state, 2 * attention_flops);

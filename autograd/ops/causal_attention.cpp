@@ -1,4 +1,4 @@
-// out = softmax(q k^T / sqrt(head_dim) + causal mask) v, head by head.
+// out = softmax(q k^T / sqrt(head_dim) + mask) v, head by head. The mask hides what comes later, or is not there.
 
 #include "autograd/ops/qkv_parts.h"
 #include "core/kernels/attention.h"
@@ -14,40 +14,43 @@ namespace minillm {
 namespace {
 
 template <class T>
-struct CausalAttentionNode final : Node {
+struct AttentionNode final : Node {
   NodeId qkv;
   QkvLayout layout;
+  bool causal = true;
   Tensor stats;  // [B, n_heads, 2, T], saved by forward; with `value` all that backward needs
 
   void backward(Tape& tape) override;
 };
 
 template <class T>
-Var causal_attention_fused(Var qkv, const QkvLayout& layout, Here here) {
+Var attention_fused(Var qkv, const QkvLayout& layout, bool causal, Here here) {
   Tape& tape = qkv.tape();
   const int64_t B = qkv.shape()[0];
   const int64_t positions = qkv.shape()[1];
   const Shape shape = {B, positions, layout.n_heads * layout.head_dim};
-  auto& node = tape.make<CausalAttentionNode<T>>("causal_attention", {qkv}, shape, qkv.dtype(), here);
+  const char* op = causal ? "causal_attention" : "bidirectional_attention";
+  auto& node = tape.make<AttentionNode<T>>(op, {qkv}, shape, qkv.dtype(), here);
   node.qkv = tape.save(qkv);
   tape.save(node);
   node.layout = layout;
+  node.causal = causal;
   node.stats = tape.allocate({B, layout.n_heads, 2, positions}, qkv.dtype());
   const T* qkv_values = qkv.value().as<T>();
   T* out = node.value.template as<T>();
   T* stats = node.stats.template as<T>();
   if constexpr (std::is_same_v<T, float>) {
     if (tape.fast()) {
-      kernels::attention_forward(qkv_values, out, stats, B, positions, layout);
+      kernels::attention_forward(qkv_values, out, stats, B, positions, layout, causal);
       return tape.var(node);
     }
   }
-  kernels::attention_forward_reference(qkv_values, out, stats, B, positions, layout);
+  kernels::attention_forward_reference(qkv_values, out, stats, B, positions, layout, causal);
   return tape.var(node);
 }
 
 template <class T>
-void CausalAttentionNode<T>::backward(Tape& tape) {
+void AttentionNode<T>::backward(Tape& tape) {
   const int64_t B = value.shape[0];
   const int64_t positions = value.shape[1];
   const T* dout = grad.as<T>();
@@ -61,12 +64,12 @@ void CausalAttentionNode<T>::backward(Tape& tape) {
         dqkv.fresh = false;
       }
       kernels::attention_backward(dout, qkv_values, out, stats.as<T>(), dqkv.tensor.as<T>(), B, positions, layout,
-                                  dqkv.fresh);
+                                  causal, dqkv.fresh);
       return;
     }
   }
   T* dqkv = tape.gradient(qkv).as<T>();
-  kernels::attention_backward_reference(dout, qkv_values, out, stats.as<T>(), dqkv, B, positions, layout);
+  kernels::attention_backward_reference(dout, qkv_values, out, stats.as<T>(), dqkv, B, positions, layout, causal);
 }
 
 /// [T, T]: 0 where position u may be seen from t, -1e30 where u > t. Finite, so that every intermediate of the
@@ -94,6 +97,14 @@ Var attention_composed(Var qkv, const QkvLayout& layout, bool causal) {
   Var probabilities = reshape(softmax(masked), {B, H_kv, G * T, T});
   Var out = reshape(matmul(probabilities, v), {B, layout.n_heads, T, head_dim});
   return reshape(transpose(out, {0, 2, 1, 3}), {B, T, layout.n_heads * head_dim});
+}
+
+Var attention(Var qkv, const QkvLayout& layout, bool causal, Here here) {
+  if (qkv.tape().composed()) {
+    return attention_composed(qkv, layout, causal);
+  }
+  return qkv.dtype() == DType::float64 ? attention_fused<double>(qkv, layout, causal, here)
+                                       : attention_fused<float>(qkv, layout, causal, here);
 }
 
 /// [H] from stats [B, H, 2, T], whose first rows are each query's largest score.
@@ -137,20 +148,20 @@ std::vector<double> largest_by_definition(const Tensor& qkv, const QkvLayout& la
 /// The statistics that a fused attention saved; empty for any other node.
 template <class T>
 Tensor stats_of(const Node& node) {
-  const auto* attention = dynamic_cast<const CausalAttentionNode<T>*>(&node);
+  const auto* attention = dynamic_cast<const AttentionNode<T>*>(&node);
   return attention == nullptr ? Tensor{} : attention->stats;
 }
 
 }  // namespace
 
 Var causal_attention(Var qkv, QkvLayout layout, Here here) {
-  Tape& tape = qkv.tape();
   check_qkv(qkv, layout, "causal_attention", here);
-  if (tape.composed()) {
-    return attention_composed(qkv, layout, true);
-  }
-  return qkv.dtype() == DType::float64 ? causal_attention_fused<double>(qkv, layout, here)
-                                       : causal_attention_fused<float>(qkv, layout, here);
+  return attention(qkv, layout, true, here);
+}
+
+Var bidirectional_attention(Var qkv, QkvLayout layout, Here here) {
+  check_qkv(qkv, layout, "bidirectional_attention", here);
+  return attention(qkv, layout, false, here);
 }
 
 std::vector<double> largest_scores(Var qkv, Var attended, const QkvLayout& layout, bool causal) {
@@ -161,11 +172,6 @@ std::vector<double> largest_scores(Var qkv, Var attended, const QkvLayout& layou
   }
   return is_double ? largest_by_definition<double>(qkv.value(), layout, causal)
                    : largest_by_definition<float>(qkv.value(), layout, causal);
-}
-
-Var bidirectional_attention(Var qkv, QkvLayout layout, Here here) {
-  check_qkv(qkv, layout, "bidirectional_attention", here);
-  return attention_composed(qkv, layout, false);
 }
 
 }  // namespace minillm

@@ -27,25 +27,41 @@ static_assert(query_block % chunk == 0);
 // Of a block of scores; columns behind the last query hold anything, and no product reads them.
 constexpr int64_t score_floats = key_block * score_ld;
 
-/// Queries [q0, q0 + rows) against keys [k0, k0 + keys). Key u is seen by query r when u <= seen_from + r.
-struct Block {
+/// Queries [q0, q0 + rows) of T. Together they see keys [0, keys).
+struct Queries {
   int64_t q0;
   int64_t rows;
-  int64_t k0;
   int64_t keys;
-
-  int64_t seen_from() const { return q0 - k0; }
+  bool causal;
 };
 
-/// The block of keys from k0 on that queries [q0, q0 + rows) may see.
-Block block_at(int64_t q0, int64_t rows, int64_t k0) {
-  return {q0, rows, k0, std::min(key_block, q0 + rows - k0)};
+int64_t query_blocks(int64_t T) {
+  return (T + query_block - 1) / query_block;
+}
+
+Queries queries_at(int64_t i, int64_t T, bool causal) {
+  const int64_t q0 = i * query_block;
+  const int64_t rows = std::min(query_block, T - q0);
+  return {q0, rows, causal ? q0 + rows : T, causal};
+}
+
+/// `rows` queries against a block of `keys` keys. Key u of the block is seen by query r when u <= seen_from + r.
+struct Block {
+  int64_t rows;
+  int64_t keys;
+  int64_t seen_from;
+};
+
+/// The block of keys from k0 on.
+Block block_at(const Queries& queries, int64_t k0) {
+  const int64_t keys = std::min(key_block, queries.keys - k0);
+  return {queries.rows, keys, queries.causal ? queries.q0 - k0 : keys};
 }
 
 /// -infinity where a query of columns [c, c + chunk) does not see the key: exp makes that exactly zero.
 inline void mask_chunk(float* scores, const Block& block, int64_t c) {
-  for (int64_t u = std::max<int64_t>(0, block.seen_from() + c + 1); u < block.keys; ++u) {
-    const int64_t hidden = std::min(chunk, u - block.seen_from() - c);
+  for (int64_t u = std::max<int64_t>(0, block.seen_from + c + 1); u < block.keys; ++u) {
+    const int64_t hidden = std::min(chunk, u - block.seen_from - c);
     for (int64_t i = 0; i < hidden; ++i) {
       scores[u * score_ld + c + i] = -infinity;
     }
@@ -175,10 +191,12 @@ struct Stats {
   Float* log_sum;
 };
 
-/// Outputs and stats of queries [q0, q0 + rows); out and stats start at the head's first query.
+/// Outputs and stats of some queries; out and stats start at the head's first query.
 void forward_block(const Head& head, const PackedKeys& values, float* out, Stats<float> stats, float* scores,
-                   int64_t q0, int64_t rows) {
+                   const Queries& queries) {
   thread_local Workspace memory;
+  const int64_t q0 = queries.q0;
+  const int64_t rows = queries.rows;
   const int64_t head_dim = head.head_dim;
   const Operand<float> Q = {head.q + q0 * head.width, head.width, true};
   const Packed Q_transposed = pack(Q, rows, head_dim, memory.take(packed_floats(rows, head_dim)));
@@ -186,8 +204,8 @@ void forward_block(const Head& head, const PackedKeys& values, float* out, Stats
   std::fill_n(running.largest, query_block, -infinity);
   std::fill_n(running.sum, query_block, 0.0F);
   const Result<float> O = {out + q0 * head.out_ld, head.out_ld};
-  for (int64_t k0 = 0; k0 < q0 + rows; k0 += key_block) {
-    const Block block = block_at(q0, rows, k0);
+  for (int64_t k0 = 0; k0 < queries.keys; k0 += key_block) {
+    const Block block = block_at(queries, k0);
     const Operand<float> K = {head.k + k0 * head.width, head.width, false};
     gemm_packed(K, Q_transposed, {scores, score_ld}, block.keys, head_dim, 0.0);
     softmax_block(scores, block, head.scale, running);
@@ -205,13 +223,10 @@ void forward_block(const Head& head, const PackedKeys& values, float* out, Stats
   multiply_rows(O.data, head.out_ld, inverse_sum, rows, head_dim);
 }
 
-int64_t query_blocks(int64_t T) {
-  return (T + query_block - 1) / query_block;
-}
-
 }  // namespace
 
-void attention_forward(const float* qkv, float* out, float* stats, int64_t B, int64_t T, const QkvLayout& layout) {
+void attention_forward(const float* qkv, float* out, float* stats, int64_t B, int64_t T, const QkvLayout& layout,
+                       bool causal) {
   // A task packs its values once. More than one a key head only where the heads would not keep the threads busy: a
   // block of queries is the same in any task.
   const int64_t kv_heads = B * layout.n_kv_heads;
@@ -229,9 +244,8 @@ void attention_forward(const float* qkv, float* out, float* stats, int64_t B, in
     for (int64_t h = first_head; h < first_head + layout.heads_per_kv(); ++h) {
       const Offsets at = offsets_of(b, h, T, layout);
       for (int64_t i = task % parts; i < blocks; i += parts) {
-        const int64_t q0 = i * query_block;
         forward_block(head_at(qkv, at, layout), values, out + at.out, {stats + at.stats, stats + at.stats + T}, scores,
-                      q0, std::min(query_block, T - q0));
+                      queries_at(i, T, causal));
       }
     }
   });
@@ -294,7 +308,9 @@ PackedQueries pack_queries(const Operand<float>& Q, const Operand<float>& dO, in
 
 // The formulas are derived in attention_reference.cpp. `fresh`: dk and dv hold nothing yet, `fresh_dq`: nor does dq.
 void backward_block(const Head& head, const PackedKeys& keys, const HeadGradients& gradients, float* p, float* ds,
-                    int64_t q0, int64_t rows, bool fresh, bool fresh_dq) {
+                    const Queries& queries, bool fresh, bool fresh_dq) {
+  const int64_t q0 = queries.q0;
+  const int64_t rows = queries.rows;
   const int64_t head_dim = head.head_dim;
   const int64_t width = head.width;
   alignas(64) float D[query_block] = {};
@@ -311,8 +327,8 @@ void backward_block(const Head& head, const PackedKeys& keys, const HeadGradient
   const Operand<float> P = {p, score_ld, false};
   const Operand<float> dS = {ds, score_ld, false};
   const double beta = fresh ? 0.0 : 1.0;
-  for (int64_t k0 = 0; k0 < q0 + rows; k0 += key_block) {
-    const Block block = block_at(q0, rows, k0);
+  for (int64_t k0 = 0; k0 < queries.keys; k0 += key_block) {
+    const Block block = block_at(queries, k0);
     const Operand<float> K = {head.k + k0 * width, width, false};
     const Operand<float> V = {head.v + k0 * width, width, false};
     gemm_packed(K, packed.Q_transposed, {p, score_ld}, block.keys, head_dim, 0.0);
@@ -329,7 +345,7 @@ void backward_block(const Head& head, const PackedKeys& keys, const HeadGradient
 }  // namespace
 
 void attention_backward(const float* dout, const float* qkv, const float* out, const float* stats, float* dqkv,
-                        int64_t B, int64_t T, const QkvLayout& layout, bool fresh) {
+                        int64_t B, int64_t T, const QkvLayout& layout, bool causal, bool fresh) {
   const int64_t blocks = query_blocks(T);
   parallel_for(B * layout.n_kv_heads, 1, [=, &layout](int64_t task, int64_t) {
     thread_local Workspace memory;
@@ -350,8 +366,7 @@ void attention_backward(const float* dout, const float* qkv, const float* out, c
                                        .dv = dqkv + at.v};
       // The last queries first: they see every key, so all of dk and dv is written before anything is added.
       for (int64_t i = blocks - 1; i >= 0; --i) {
-        const int64_t q0 = i * query_block;
-        backward_block(head_at(qkv, at, layout), keys, gradients, p, ds, q0, std::min(query_block, T - q0),
+        backward_block(head_at(qkv, at, layout), keys, gradients, p, ds, queries_at(i, T, causal),
                        fresh && h == first_head && i == blocks - 1, fresh);
       }
     }

@@ -1,12 +1,12 @@
 #pragma once
-// Causal self-attention over packed queries, keys and values (Vaswani et al. 2017, "Attention Is All You Need", eq. 1),
-// block by block with a running maximum and sum (Dao 2023, "FlashAttention-2", algorithms 1 and 2).
+// Self-attention over packed queries, keys and values (Vaswani et al. 2017, "Attention Is All You Need", eq. 1), block
+// by block with a running maximum and sum (Dao 2023, "FlashAttention-2", algorithms 1 and 2).
 //
-//   s[b,h,t,u] = scale * sum_j q[b,t,h,j] k[b,u,h/G,j]                   u <= t; scale = head_dim^(-1/2)
-//   largest[b,h,t] = max_{u <= t} s[b,h,t,u]
-//   log_sum[b,h,t] = log sum_{u <= t} exp(s[b,h,t,u] - largest[b,h,t])
+//   s[b,h,t,u] = scale * sum_j q[b,t,h,j] k[b,u,h/G,j]                   scale = head_dim^(-1/2)
+//   largest[b,h,t] = max_u s[b,h,t,u]                                    u <= t where causal, else all u
+//   log_sum[b,h,t] = log sum_u exp(s[b,h,t,u] - largest[b,h,t])
 //   p[b,h,t,u] = exp(s[b,h,t,u] - largest[b,h,t] - log_sum[b,h,t])       never stored
-//   out[b,t,h,j] = sum_{u <= t} p[b,h,t,u] v[b,u,h/G,j]
+//   out[b,t,h,j] = sum_u p[b,h,t,u] v[b,u,h/G,j]
 //
 // B sequences, T positions, H = n_heads query heads; G = heads_per_kv() of them share one key and value head.
 // qkv, dqkv [B, T, layout.width()] as QkvLayout packs them; out, dout [B, T, H * head_dim]; stats [B, H, 2, T]
@@ -42,20 +42,21 @@ struct QkvLayout {
 namespace kernels {
 
 template <class Real>
-void attention_forward_reference(const Real* qkv, Real* out, Real* stats, int64_t B, int64_t T,
-                                 const QkvLayout& layout);
+void attention_forward_reference(const Real* qkv, Real* out, Real* stats, int64_t B, int64_t T, const QkvLayout& layout,
+                                 bool causal);
 
 template <class Real>
 void attention_backward_reference(const Real* dout, const Real* qkv, const Real* out, const Real* stats, Real* dqkv,
-                                  int64_t B, int64_t T, const QkvLayout& layout);
+                                  int64_t B, int64_t T, const QkvLayout& layout, bool causal);
 
 /// Parallel over (b, key head), and over blocks of queries where there are few of them.
-void attention_forward(const float* qkv, float* out, float* stats, int64_t B, int64_t T, const QkvLayout& layout);
+void attention_forward(const float* qkv, float* out, float* stats, int64_t B, int64_t T, const QkvLayout& layout,
+                       bool causal);
 
 /// Parallel over (b, key head): a task owns the gradients of its keys and values and of the queries that read them, and
 /// adds in an order that only the shape decides.
 void attention_backward(const float* dout, const float* qkv, const float* out, const float* stats, float* dqkv,
-                        int64_t B, int64_t T, const QkvLayout& layout, bool fresh);
+                        int64_t B, int64_t T, const QkvLayout& layout, bool causal, bool fresh);
 
 }  // namespace kernels
 

@@ -29,22 +29,22 @@ struct Stats {
   Real log_sum;
 };
 
-// One query. q, out_t: its slices; k, v: the slices of position 0, a row's width apart.
+// One query, which sees `keys` keys. q, out_t: its slices; k, v: the slices of position 0, a row's width apart.
 template <class Real>
-Stats<Real> attend(const Real* q, const Real* k, const Real* v, Real* out_t, int64_t t, const QkvLayout& layout) {
+Stats<Real> attend(const Real* q, const Real* k, const Real* v, Real* out_t, int64_t keys, const QkvLayout& layout) {
   const int64_t head_dim = layout.head_dim;
   const int64_t width = layout.width();
   const Real scale = score_scale<Real>(layout);
   // exp(s - largest) cannot overflow, and the largest term is 1: the sum cannot vanish.
   Real largest = -std::numeric_limits<Real>::infinity();
-  for (int64_t u = 0; u <= t; ++u) {
+  for (int64_t u = 0; u < keys; ++u) {
     largest = std::max(largest, scale * dot(q, k + u * width, head_dim));
   }
   for (int64_t j = 0; j < head_dim; ++j) {
     out_t[j] = 0;
   }
   Real sum = 0;
-  for (int64_t u = 0; u <= t; ++u) {
+  for (int64_t u = 0; u < keys; ++u) {
     const Real s = scale * dot(q, k + u * width, head_dim);
     const Real e = std::exp(s - largest);
     sum += e;
@@ -61,8 +61,8 @@ Stats<Real> attend(const Real* q, const Real* k, const Real* v, Real* out_t, int
 }  // namespace
 
 template <class Real>
-void attention_forward_reference(const Real* qkv, Real* out, Real* stats, int64_t B, int64_t T,
-                                 const QkvLayout& layout) {
+void attention_forward_reference(const Real* qkv, Real* out, Real* stats, int64_t B, int64_t T, const QkvLayout& layout,
+                                 bool causal) {
   const int64_t width = layout.width();
   const int64_t head_dim = layout.head_dim;
   for (int64_t b = 0; b < B; ++b) {
@@ -74,7 +74,7 @@ void attention_forward_reference(const Real* qkv, Real* out, Real* stats, int64_
       for (int64_t t = 0; t < T; ++t) {
         const Real* q = qkv_b + t * width + h * layout.q_stride();
         Real* out_t = out + ((b * T + t) * layout.n_heads + h) * head_dim;
-        const Stats<Real> saved = attend(q, k, v, out_t, t, layout);
+        const Stats<Real> saved = attend(q, k, v, out_t, causal ? t + 1 : T, layout);
         Real* stats_h = stats + (b * layout.n_heads + h) * 2 * T;
         stats_h[t] = saved.largest;
         stats_h[T + t] = saved.log_sum;
@@ -99,13 +99,13 @@ struct Query {
 };
 
 template <class Real>
-void attend_backward(const Query<Real>& query, const Real* k, const Real* v, Real* dk, Real* dv, int64_t t,
+void attend_backward(const Query<Real>& query, const Real* k, const Real* v, Real* dk, Real* dv, int64_t keys,
                      const QkvLayout& layout) {
   const int64_t head_dim = layout.head_dim;
   const int64_t width = layout.width();
   const Real scale = score_scale<Real>(layout);
   const Real D = dot(query.dout, query.out, head_dim);
-  for (int64_t u = 0; u <= t; ++u) {
+  for (int64_t u = 0; u < keys; ++u) {
     const Real* k_u = k + u * width;
     const Real s = scale * dot(query.q, k_u, head_dim);
     const Real p = std::exp(s - query.stats.largest - query.stats.log_sum);
@@ -123,7 +123,7 @@ void attend_backward(const Query<Real>& query, const Real* k, const Real* v, Rea
 
 template <class Real>
 void attention_backward_reference(const Real* dout, const Real* qkv, const Real* out, const Real* stats, Real* dqkv,
-                                  int64_t B, int64_t T, const QkvLayout& layout) {
+                                  int64_t B, int64_t T, const QkvLayout& layout, bool causal) {
   const int64_t width = layout.width();
   const int64_t head_dim = layout.head_dim;
   for (int64_t b = 0; b < B; ++b) {
@@ -138,17 +138,18 @@ void attention_backward_reference(const Real* dout, const Real* qkv, const Real*
         const Real* stats_h = stats + (b * layout.n_heads + h) * 2 * T;
         const Query<Real> query = {
             qkv_b + q_start, out + out_start, dout + out_start, {stats_h[t], stats_h[T + t]}, dqkv_b + q_start};
-        attend_backward(query, qkv_b + k_start, qkv_b + v_start, dqkv_b + k_start, dqkv_b + v_start, t, layout);
+        attend_backward(query, qkv_b + k_start, qkv_b + v_start, dqkv_b + k_start, dqkv_b + v_start, causal ? t + 1 : T,
+                        layout);
       }
     }
   }
 }
 
-template void attention_forward_reference(const float*, float*, float*, int64_t, int64_t, const QkvLayout&);
-template void attention_forward_reference(const double*, double*, double*, int64_t, int64_t, const QkvLayout&);
+template void attention_forward_reference(const float*, float*, float*, int64_t, int64_t, const QkvLayout&, bool);
+template void attention_forward_reference(const double*, double*, double*, int64_t, int64_t, const QkvLayout&, bool);
 template void attention_backward_reference(const float*, const float*, const float*, const float*, float*, int64_t,
-                                           int64_t, const QkvLayout&);
+                                           int64_t, const QkvLayout&, bool);
 template void attention_backward_reference(const double*, const double*, const double*, const double*, double*, int64_t,
-                                           int64_t, const QkvLayout&);
+                                           int64_t, const QkvLayout&, bool);
 
 }  // namespace minillm::kernels

@@ -43,6 +43,9 @@ std::vector<OpCase> op_cases(int64_t B, int64_t T) {
     const auto qkv = [=] { return normal_values({B, T, layout.width()}, 1); };
     cases.push_back({"causal_attention " + test.name,
                      [=](Tape&, const std::vector<Var>& in) { return causal_attention(in[0], layout); }, list(qkv())});
+    cases.push_back({"bidirectional_attention " + test.name,
+                     [=](Tape&, const std::vector<Var>& in) { return bidirectional_attention(in[0], layout); },
+                     list(qkv())});
     cases.push_back({"rope " + test.name, rope_op(layout, 1.0), list(qkv())});
     cases.push_back({"partial rope " + test.name, rope_op(layout, 0.6), list(qkv())});
     for (double offset : {0.0, 1.0}) {

@@ -27,26 +27,26 @@ Outcome<Real> empty_result(int64_t B, int64_t T, const QkvLayout& layout) {
 
 template <class Real>
 Outcome<Real> run_reference(const std::vector<Real>& qkv, const std::vector<Real>& dout, int64_t B, int64_t T,
-                            const QkvLayout& layout) {
+                            const QkvLayout& layout, bool causal = true) {
   Outcome<Real> result = empty_result<Real>(B, T, layout);
-  attention_forward_reference(qkv.data(), result.out.data(), result.stats.data(), B, T, layout);
+  attention_forward_reference(qkv.data(), result.out.data(), result.stats.data(), B, T, layout, causal);
   attention_backward_reference(dout.data(), qkv.data(), result.out.data(), result.stats.data(), result.dqkv.data(), B,
-                               T, layout);
+                               T, layout, causal);
   return result;
 }
 
 Outcome<float> run_fast(const std::vector<float>& qkv, const std::vector<float>& dout, int64_t B, int64_t T,
-                        const QkvLayout& layout) {
+                        const QkvLayout& layout, bool causal = true) {
   Outcome<float> result = empty_result<float>(B, T, layout);
-  attention_forward(qkv.data(), result.out.data(), result.stats.data(), B, T, layout);
+  attention_forward(qkv.data(), result.out.data(), result.stats.data(), B, T, layout, causal);
   attention_backward(dout.data(), qkv.data(), result.out.data(), result.stats.data(), result.dqkv.data(), B, T, layout,
-                     false);
+                     causal, false);
   return result;
 }
 
 /// The textbook: a whole row of probabilities at a time, written without a look at the kernels.
 Outcome<double> run_textbook(const std::vector<double>& qkv, const std::vector<double>& dout, int64_t B, int64_t T,
-                             const QkvLayout& layout) {
+                             const QkvLayout& layout, bool causal = true) {
   Outcome<double> result = empty_result<double>(B, T, layout);
   const int64_t d = layout.head_dim;
   const double scale = 1 / std::sqrt(static_cast<double>(d));
@@ -60,9 +60,10 @@ Outcome<double> run_textbook(const std::vector<double>& qkv, const std::vector<d
       const int64_t v = k + layout.n_kv_heads * d;
       for (int64_t t = 0; t < T; ++t) {
         const size_t out = static_cast<size_t>(((b * T + t) * layout.n_heads + h) * d);
-        std::vector<double> p(static_cast<size_t>(t + 1));
+        const int64_t keys = causal ? t + 1 : T;
+        std::vector<double> p(static_cast<size_t>(keys));
         std::vector<double> dp(p.size());
-        for (int64_t u = 0; u <= t; ++u) {
+        for (int64_t u = 0; u < keys; ++u) {
           for (int64_t j = 0; j < d; ++j) {
             p[static_cast<size_t>(u)] += scale * qkv[at(b, t, q + j)] * qkv[at(b, u, k + j)];
           }
@@ -74,7 +75,7 @@ Outcome<double> run_textbook(const std::vector<double>& qkv, const std::vector<d
           sum += weight;
         }
         double mean_dp = 0;
-        for (int64_t u = 0; u <= t; ++u) {
+        for (int64_t u = 0; u < keys; ++u) {
           p[static_cast<size_t>(u)] /= sum;
           for (int64_t j = 0; j < d; ++j) {
             result.out[out + static_cast<size_t>(j)] += p[static_cast<size_t>(u)] * qkv[at(b, u, v + j)];
@@ -85,7 +86,7 @@ Outcome<double> run_textbook(const std::vector<double>& qkv, const std::vector<d
         const size_t stats = static_cast<size_t>((b * layout.n_heads + h) * 2 * T + t);
         result.stats[stats] = largest;
         result.stats[stats + static_cast<size_t>(T)] = std::log(sum);
-        for (int64_t u = 0; u <= t; ++u) {
+        for (int64_t u = 0; u < keys; ++u) {
           const double ds = p[static_cast<size_t>(u)] * (dp[static_cast<size_t>(u)] - mean_dp) * scale;
           for (int64_t j = 0; j < d; ++j) {
             result.dqkv[at(b, t, q + j)] += ds * qkv[at(b, u, k + j)];
@@ -116,11 +117,14 @@ TEST_CASE("reference attention is the textbook's") {
     const int64_t T = 13;
     const std::vector<double> qkv = random_qkv(B, T, test.layout);
     const std::vector<double> dout = random_dout(B, T, test.layout);
-    const Outcome<double> expected = run_textbook(qkv, dout, B, T, test.layout);
-    const Outcome<double> found = run_reference(qkv, dout, B, T, test.layout);
-    CHECK(relative_error(found.out, expected.out) < 1e-13);
-    CHECK(relative_error(found.stats, expected.stats) < 1e-13);
-    CHECK(relative_error(found.dqkv, expected.dqkv) < 1e-13);
+    for (const bool causal : {true, false}) {
+      CAPTURE(causal);
+      const Outcome<double> expected = run_textbook(qkv, dout, B, T, test.layout, causal);
+      const Outcome<double> found = run_reference(qkv, dout, B, T, test.layout, causal);
+      CHECK(relative_error(found.out, expected.out) < 1e-13);
+      CHECK(relative_error(found.stats, expected.stats) < 1e-13);
+      CHECK(relative_error(found.dqkv, expected.dqkv) < 1e-13);
+    }
   }
 }
 
@@ -132,11 +136,14 @@ TEST_CASE("fast attention is the reference's, for lengths around its block sizes
       const int64_t B = T > 100 ? 1 : 3;
       const std::vector<double> qkv = random_qkv(B, T, test.layout);
       const std::vector<double> dout = random_dout(B, T, test.layout);
-      const Outcome<double> expected = run_reference(qkv, dout, B, T, test.layout);
-      const Outcome<float> found = run_fast(to_float(qkv), to_float(dout), B, T, test.layout);
-      CHECK(relative_error(found.out, expected.out) < 2e-6);
-      CHECK(relative_error(found.stats, expected.stats) < 2e-6);
-      CHECK(relative_error(found.dqkv, expected.dqkv) < 4e-6);
+      for (const bool causal : {true, false}) {
+        CAPTURE(causal);
+        const Outcome<double> expected = run_reference(qkv, dout, B, T, test.layout, causal);
+        const Outcome<float> found = run_fast(to_float(qkv), to_float(dout), B, T, test.layout, causal);
+        CHECK(relative_error(found.out, expected.out) < 2e-6);
+        CHECK(relative_error(found.stats, expected.stats) < 2e-6);
+        CHECK(relative_error(found.dqkv, expected.dqkv) < 4e-6);
+      }
     }
   }
 }
@@ -158,6 +165,7 @@ TEST_CASE("fast attention gives the same bits for any number of threads and at a
     }
     Threads one(1);
     const Outcome<float> expected = run_fast(qkv, dout, B, T, layout);
+    const Outcome<float> encoder = run_fast(qkv, dout, B, T, layout, false);
     for (size_t b = 1; b < static_cast<size_t>(B); ++b) {
       CHECK(std::equal(expected.out.begin(), expected.out.begin() + static_cast<int64_t>(out_row),
                        expected.out.begin() + static_cast<int64_t>(b * out_row)));
@@ -170,6 +178,7 @@ TEST_CASE("fast attention gives the same bits for any number of threads and at a
       CHECK(found.out == expected.out);
       CHECK(found.stats == expected.stats);
       CHECK(found.dqkv == expected.dqkv);
+      CHECK(run_fast(qkv, dout, B, T, layout, false).dqkv == encoder.dqkv);
     }
   }
 }
@@ -275,7 +284,8 @@ TEST_CASE("attention's backward adds to what is there and leaves gates alone") {
   const std::vector<float> dout = to_float(random_dout(1, T, layout));
   Outcome<float> once = run_fast(qkv, dout, 1, T, layout);
   std::vector<float> dqkv(once.dqkv.size(), 0.5F);
-  attention_backward(dout.data(), qkv.data(), once.out.data(), once.stats.data(), dqkv.data(), 1, T, layout, false);
+  attention_backward(dout.data(), qkv.data(), once.out.data(), once.stats.data(), dqkv.data(), 1, T, layout, true,
+                     false);
   for (size_t i = 0; i < dqkv.size(); ++i) {
     CHECK(dqkv[i] == doctest::Approx(0.5 + static_cast<double>(once.dqkv[i])).epsilon(1e-5));
   }
@@ -297,7 +307,7 @@ TEST_CASE("attention's backward overwrites a fresh gradient, with the bits of ad
     const Outcome<float> expected = run_fast(qkv, dout, 2, T, layout);
     std::vector<float> dqkv(expected.dqkv.size(), std::nanf(""));
     attention_backward(dout.data(), qkv.data(), expected.out.data(), expected.stats.data(), dqkv.data(), 2, T, layout,
-                       true);
+                       true, true);
     CHECK(dqkv == expected.dqkv);
   }
 }
