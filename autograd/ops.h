@@ -44,6 +44,7 @@ Var log_softmax(Var x, Here here = {});    // over the last axis, shifted by the
 Var reshape(Var x, const Shape& shape, Here here = {});                  // shares storage
 Var transpose(Var x, std::vector<int> order, Here here = {});            // axis i of the result is axis order[i] of x
 Var slice(Var x, int axis, int64_t begin, int64_t end, Here here = {});  // [begin, end) along axis
+Var expand(Var x, int axis, int64_t n, Here here = {});                  // an axis of extent 1, n times
 Var concat(std::span<const Var> parts, int axis, Here here = {});
 Var gather(Var x, std::span<const int32_t> index, Here here = {});  // [R, V], one column a row -> [R]
 /// The k largest of each row, the largest first, of equal ones the earlier: x [R, N] -> [R, k]. `index` [R * k] is
@@ -64,6 +65,8 @@ Var embedding(Var table, std::span<const int32_t> ids, Here here = {});
 Var dropout(Var x, double p, std::string_view stream, Here here = {});
 /// x [.., d], gain [d] -> [.., d]; gain_offset 1 for the zero-centered form.
 Var rmsnorm(Var x, Var gain, double eps, double gain_offset = 0, Here here = {});
+/// x [.., d] / rms, without a gain.
+Var rmsnorm(Var x, double eps, Here here = {});
 /// x [.., d], gain [d], bias [d] -> [.., d]
 Var layernorm(Var x, Var gain, Var bias, double eps, Here here = {});
 /// x [.., d], gain [d], bias [d] -> [.., d], each channel normalised over all rows, whose mean and (biased) variance
@@ -87,10 +90,10 @@ Var rope(Var qkv, QkvLayout layout, const Tensor& cosines, const Tensor& sines, 
 /// softmax(q k^T / sqrt(head_dim) + causal mask) v: qkv [B, T, width] -> [B, T, n_heads * head_dim]; no [T, T] is
 /// stored.
 Var causal_attention(Var qkv, QkvLayout layout, Here here = {});
-/// The same without the mask, every position sees all: composed of primitives, [T, T] stored.
+/// The same without the mask: every position sees all.
 Var bidirectional_attention(Var qkv, QkvLayout layout, Here here = {});
 /// The largest score of each head, over all queries and the keys they see; no gradient. `attended` is what one of these
-/// two made of qkv. Quick after fused causal_attention alone, which keeps what it needs.
+/// two made of qkv. Quick after a fused one, which keeps what it needs.
 std::vector<double> largest_scores(Var qkv, Var attended, const QkvLayout& layout, bool causal);
 /// attended [B, T, n_heads * head_dim] * sigmoid(the gate slices of qkv): a gated layout's elementwise output gate.
 Var attention_gate(Var attended, Var qkv, QkvLayout layout, Here here = {});

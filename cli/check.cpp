@@ -13,32 +13,37 @@
 #include "train/trainer.h"
 #include "train/unused_keys.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace minillm::cli {
 
 namespace {
 
+constexpr double most_bytes = 9e18;                         // of 64-bit numbers
 constexpr int64_t most_parameters = 1'000'000'000'000'000;  // counts stay exact
 
-void print_json(const Config& config, const Ledger& ledger, const std::vector<Finding>& lints, int64_t state_bytes) {
+void print_json(const Config& config, const Ledger& ledger, const std::vector<Finding>& lints,
+                const MemoryEstimate& memory) {
   JsonObject json;
   json.add("config", config_json(config));
   add_count(json, ledger);
   add_costs(json, ledger, config.stored_dtype());
-  json.add("training_bytes", state_bytes);
-  json.add("memory_bytes", state_bytes);
+  json.add("training_bytes", memory.state);
+  json.add("memory_bytes", static_cast<int64_t>(std::min(memory.total(), most_bytes)));
   json.add_null("seconds_per_step");
   json.add("lints", findings_json(lints));
   std::printf("%s\n", json.text().c_str());
 }
 
 void print_text(const LoadedConfig& loaded, const Ledger& ledger, const std::vector<Finding>& lints,
-                int64_t state_bytes) {
+                const MemoryEstimate& memory) {
   fmt::print("{}\n{}", to_toml(loaded.config, loaded.origins), parts_text(ledger));
-  fmt::print("weights, gradients and optimizer take {} in {}; training costs {:.2f} MFLOP a token at {} positions\n",
-             bytes_text(static_cast<double>(state_bytes)), loaded.config.train.dtype,
-             static_cast<double>(ledger.flops_per_token) / 1e6, loaded.config.model.max_seq_len);
+  fmt::print(
+      "weights, gradients and optimizer take {} in {}, training about {}; it costs {:.2f} MFLOP a token at {} "
+      "positions\n",
+      bytes_text(static_cast<double>(memory.state)), loaded.config.train.dtype, bytes_text(memory.total()),
+      static_cast<double>(ledger.flops_per_token) / 1e6, loaded.config.model.max_seq_len);
   for (const std::string& notice : config_notices(loaded.config)) {
     fmt::print("note: {}\n", notice);
   }
@@ -65,11 +70,11 @@ int run(const Arguments& arguments) {
   const Transformer model(loaded.config.model);
   const Ledger ledger = make_ledger(model, loaded.config.release);
   const std::vector<Finding> lints = audible(lint_config(loaded.config), loaded.config);
-  const int64_t state_bytes = estimate_memory(model, loaded.config).state;
+  const MemoryEstimate memory = estimate_memory(model, loaded.config);
   if (arguments.given("json")) {
-    print_json(loaded.config, ledger, lints, state_bytes);
+    print_json(loaded.config, ledger, lints, memory);
   } else {
-    print_text(loaded, ledger, lints, state_bytes);
+    print_text(loaded, ledger, lints, memory);
   }
   return 0;
 }

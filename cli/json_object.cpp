@@ -43,6 +43,10 @@ void JsonObject::add(std::string_view key, const std::vector<int32_t>& values) {
   add_member(key, json_list(values, [](int32_t value) { return fmt::format("{}", value); }));
 }
 
+void JsonObject::add(std::string_view key, const std::vector<double>& values) {
+  add_member(key, json_list(values, json_number));
+}
+
 void JsonObject::add(std::string_view key, const std::vector<JsonObject>& objects) {
   add_member(key, json_list(objects, [](const JsonObject& object) { return object.text(); }));
 }

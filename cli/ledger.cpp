@@ -3,125 +3,19 @@
 
 #include "cli/command.h"
 #include "cli/config_json.h"
+#include "cli/ledger_source.h"
 #include "cli/ledger_text.h"
 #include "core/json_text.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "data/file_descriptor.h"
-#include "formats/huggingface_config.h"
-#include "formats/safetensors.h"
-#include "train/complete_config.h"
-#include "train/presets.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <regex>
-#include <set>
-#include <utility>
 
 namespace minillm::cli {
 
 namespace {
-
-/// What was counted. Without a config (a file of weights) there are tensors alone.
-struct Counted {
-  std::string name;
-  Ledger ledger;
-  std::optional<Config> config;
-  std::vector<std::string> notes = {};
-
-  /// Of what a decoder keeps and of released weights.
-  std::string_view dtype() const { return config ? std::string_view(config->stored_dtype()) : "float32"; }
-
-  /// Weights, gradients and AdamW's two moments. In float32 as many as with bfloat16 weights and gradients beside
-  /// float32 weights.
-  int64_t bytes_per_parameter() const { return config && config->train.dtype == "float64" ? 32 : 16; }
-};
-
-Counted count_config(const std::string& name, const Config& config) {
-  return {name, make_ledger(Transformer(config.model), config.release), config};
-}
-
-Counted count_huggingface(const std::string& path, const std::vector<std::string>& overrides) {
-  const HuggingfaceConfig theirs = load_huggingface_config(path);
-  LoadedConfig loaded;
-  loaded.config.model = theirs.model;
-  loaded.config.data.seq_len = std::min(loaded.config.data.seq_len, theirs.model.max_seq_len);
-  loaded.config.release = theirs.release;
-  loaded.config = with_overrides(loaded.config, overrides);
-  for (const ConfigKey& key : config_keys()) {
-    loaded.origins[key.path()] = path;  // for messages: it is the file that says it
-  }
-  complete_config(loaded, nullptr);
-  Counted counted = count_config(path, loaded.config);
-  counted.notes = theirs.notes;
-  return counted;
-}
-
-/// "model-00001-of-00004.safetensors"
-bool is_shard(const std::string& path) {
-  static const std::regex pattern(R"(.*-\d+-of-\d+\.safetensors)");
-  return std::regex_match(path, pattern);
-}
-
-Counted count_safetensors(const std::string& path, const std::vector<std::string>& overrides) {
-  if (!overrides.empty()) {
-    fail_input({.where = overrides.front(),
-                .what = "a file of weights has no settings to change",
-                .hint = "count its config.json instead"});
-  }
-  std::vector<CountedTensor> tensors;
-  std::set<std::pair<uint64_t, uint64_t>> ranges;  // of values: a tied tensor stands in the file once
-  int64_t packed = 0;
-  int64_t tied = 0;
-  for (const StoredTensor& tensor : read_safetensors_header(path)) {
-    if (tensor.end > tensor.begin && !ranges.insert({tensor.begin, tensor.end}).second) {
-      ++tied;
-      continue;
-    }
-    tensors.push_back({tensor.name, tensor.shape, is_buffer(tensor)});
-    const bool is_whole = tensor.dtype.starts_with("U") || tensor.dtype.starts_with("I");
-    packed += is_whole && !tensors.back().is_buffer ? 1 : 0;
-  }
-  Counted counted{path, {count_tensors(tensors)}, std::nullopt};
-  if (tied > 0) {
-    counted.notes.push_back(fmt::format("{} tensors share the values of another and are not counted again", tied));
-  }
-  if (packed > 0) {
-    counted.notes.push_back(fmt::format(
-        "{} tensors hold whole numbers, which may be several parameters each or a scale of many: they count as stored",
-        packed));
-  }
-  if (is_shard(path)) {
-    counted.notes.emplace_back("it is one of several files of a model: its tensors alone are counted");
-  }
-  return counted;
-}
-
-/// The word may be a path or a preset's name.
-Counted count(const std::string& word, const std::vector<std::string>& overrides) {
-  std::error_code error;
-  const std::string preset = find_preset(word);
-  if (!std::filesystem::exists(word, error) || (!preset.empty() && std::filesystem::is_directory(word, error))) {
-    if (preset.empty()) {
-      const std::vector<std::string> names = preset_names();
-      std::string hint = did_you_mean(word, names);
-      hint += (hint.empty() ? "" : " ") + fmt::format("the presets are {}", join(names));
-      fail_input({.where = printable(word), .what = "is neither a file nor a preset", .hint = std::move(hint)});
-    }
-    return count_config(word, load_without_data(preset, overrides).config);
-  }
-  const std::filesystem::path path(word);
-  if (path.extension() == ".safetensors") {
-    return count_safetensors(word, overrides);
-  }
-  if (path.extension() == ".json") {
-    return count_huggingface(word, overrides);
-  }
-  return count_config(word, load_without_data(word, overrides).config);
-}
 
 /// One layer's parts beside each other.
 std::string layer_text(const TensorCount& count) {
@@ -203,12 +97,16 @@ std::string context_text(const Counted& counted, const std::vector<int64_t>& con
                    size_text(width * static_cast<double>(ledger.state_values))});
   }
   std::string text = fmt::format("\ndecoding one token, keys and values in {}:\n{}", counted.dtype(), table.text());
+  if (ledger.recent_values > 0) {
+    text += fmt::format("beside the states the last inputs of the convolutions are kept: {}\n",
+                        size_text(width * static_cast<double>(ledger.recent_values)));
+  }
   const double crossover = ledger.crossover_context();
   if (crossover > 0) {
     text += fmt::format(
         "scores and weighted sums cost as much as the FFN's matrices at {:.6g} past tokens; "
-        "over a whole sequence, where\na token sees half of it on average, at {:.6g}. Projections, softmax and the "
-        "head are not counted.\n",
+        "over a whole sequence, where\na token sees half of it on average, at {:.6g}. Projections, softmax, the "
+        "states of linear layers and the head are not counted.\n",
         crossover, 2 * crossover - 1);
   }
   return text;
@@ -238,6 +136,9 @@ void print_text(const Counted& counted, int64_t context) {
     fmt::print("of the text model's {} parameters {} work on one token: the chosen experts'\n",
                thousands(ledger.text_parameters), thousands(ledger.active_parameters));
   }
+  if (counted.config) {
+    fmt::print("{}", widths_text(ledger, counted.config->model));
+  }
   fmt::print("{}{}", gap_text(ledger), memory_text(counted));
   if (counted.config) {
     fmt::print("{}", context_text(counted, contexts_of(*counted.config, context)));
@@ -263,6 +164,7 @@ JsonObject to_json(const Counted& counted, int64_t context) {
   json.add("training_bytes", counted.bytes_per_parameter() * ledger.parameters);
   if (counted.config) {
     add_costs(json, ledger, counted.dtype());
+    add_widths(json, ledger, counted.config->model);
     const int64_t at = context > 0 ? context : counted.config->model.max_seq_len;
     json.add("context", at);
     json.add("scores_to_ffn",
@@ -277,35 +179,117 @@ JsonObject to_json(const Counted& counted, int64_t context) {
   return json;
 }
 
-/// Models side by side: a row a part.
+/// A row of the comparison: a number of each model, and its share where it has one.
+struct ComparedRow {
+  std::string name;
+  std::vector<std::optional<int64_t>> parameters = {};  ///< none: the model has no such part
+};
+
+std::vector<ComparedRow> compared_rows(const std::vector<Counted>& models) {
+  std::vector<ComparedRow> rows;
+  for (const GroupKind& kind : group_kinds()) {
+    ComparedRow row{std::string(kind.name)};
+    bool is_anywhere = false;
+    for (const Counted& model : models) {
+      const TensorGroup* group = model.ledger.find(kind.name);
+      is_anywhere = is_anywhere || group != nullptr;
+      row.parameters.push_back(group == nullptr ? std::nullopt : std::optional(group->parameters));
+    }
+    if (is_anywhere) {
+      rows.push_back(row);
+    }
+  }
+  ComparedRow tables{"embeddings and head"};
+  ComparedRow text{"text model"};
+  ComparedRow active{"works on a token"};
+  ComparedRow all{"all"};
+  for (const Counted& model : models) {
+    int64_t of_tables = 0;
+    for (const char* name : {"embed_tokens", "embed_positions", "lm_head"}) {
+      const TensorGroup* group = model.ledger.find(name);
+      of_tables += group == nullptr ? 0 : group->parameters;
+    }
+    tables.parameters.emplace_back(of_tables);
+    text.parameters.emplace_back(model.ledger.text_parameters);
+    active.parameters.push_back(model.config ? std::optional(model.ledger.active_parameters) : std::nullopt);
+    all.parameters.emplace_back(model.ledger.parameters);
+  }
+  rows.insert(rows.end(), {tables, text, active, all});
+  return rows;
+}
+
+/// "same" where two models agree, else by how much the second has more.
+std::string difference_text(const ComparedRow& row) {
+  const int64_t more = row.parameters[1].value_or(0) - row.parameters[0].value_or(0);
+  if (more == 0) {
+    return "same";
+  }
+  return (more > 0 ? "+" : "") + thousands(more);
+}
+
+/// Models side by side: a row a part; of two models also where they differ.
 void print_comparison(const std::vector<Counted>& models) {
   std::vector<std::string> headings = {"part"};
   for (const Counted& model : models) {
     headings.push_back(std::filesystem::path(model.name).filename().string());
     headings.emplace_back("share");
   }
+  const bool are_two = models.size() == 2;
+  if (are_two) {
+    headings.emplace_back("the second's");
+  }
   Table table(headings);
-  for (const GroupKind& kind : group_kinds()) {
-    std::vector<std::string> cells = {std::string(kind.name)};
-    bool is_anywhere = false;
-    for (const Counted& model : models) {
-      const TensorGroup* group = model.ledger.find(kind.name);
-      is_anywhere = is_anywhere || group != nullptr;
-      cells.push_back(group == nullptr ? "-" : thousands(group->parameters));
-      cells.push_back(group == nullptr ? "-" : percent_text(group->share));
+  for (const ComparedRow& row : compared_rows(models)) {
+    if (row.name == "embeddings and head") {
+      table.add_rule();
     }
-    if (is_anywhere) {
-      table.add_row(cells);
+    std::vector<std::string> cells = {row.name};
+    for (size_t i = 0; i < models.size(); ++i) {
+      const std::optional<int64_t> parameters = row.parameters[i];
+      const auto all = static_cast<double>(models[i].ledger.parameters);
+      cells.push_back(parameters ? thousands(*parameters) : "-");
+      cells.push_back(parameters ? percent_text(static_cast<double>(*parameters) / all) : "-");
     }
+    if (are_two) {
+      cells.push_back(difference_text(row));
+    }
+    table.add_row(cells);
   }
-  table.add_rule();
-  std::vector<std::string> sums = {"all"};
-  for (const Counted& model : models) {
-    sums.push_back(thousands(model.ledger.parameters));
-    sums.emplace_back("100 %");
-  }
-  table.add_row(sums);
   fmt::print("{}shares are of each model's parameters\n", table.text());
+  for (const Counted& model : models) {
+    if (model.config) {
+      fmt::print("\n{}: {}", model.name, widths_text(model.ledger, model.config->model));
+    }
+  }
+}
+
+/// The way through the whole model, or through one of its layers.
+void print_stages(const Counted& counted, const std::optional<int64_t>& layer, bool as_json) {
+  if (!counted.config) {
+    fail_input({.where = counted.name,
+                .what = "a file of weights does not say how its layers are joined",
+                .hint = "count its config.json"});
+  }
+  const ModelConfig& config = counted.config->model;
+  if (layer && *layer >= config.n_layers) {
+    fail_input({.where = "--layer",
+                .what = "there is no such layer",
+                .found = std::to_string(*layer),
+                .expected = fmt::format("0 to {}", config.n_layers - 1)});
+  }
+  const Transformer model(config);
+  const std::vector<Stage> stages = layer ? layer_steps(model, *layer) : model_stages(model);
+  if (as_json) {
+    JsonObject json;
+    json.add("name", counted.name);
+    add_stages(json, stages);
+    json.add("residual_writes", residual_writes(config));
+    std::printf("%s\n", json.text().c_str());
+    return;
+  }
+  const std::string what = layer ? fmt::format("layer {}", *layer) : "from token ids to logits";
+  fmt::print("{}, {}; T tokens:\n{}{} writes to the residual stream in {} layers\n", counted.name, what,
+             stages_text(stages), residual_writes(config), config.n_layers);
 }
 
 int run(const Arguments& arguments) {
@@ -319,7 +303,17 @@ int run(const Arguments& arguments) {
   }
   std::vector<Counted> models;
   for (const std::string& word : arguments.words()) {
-    models.push_back(count(word, arguments.overrides()));
+    models.push_back(count_model(word, arguments.overrides()));
+  }
+  const bool steps = arguments.given("layer");
+  if (steps || arguments.given("stages")) {
+    if (compares || context > 0 || (steps && arguments.given("stages"))) {
+      fail_input({.where = steps ? "--layer" : "--stages", .what = "stands alone, beside --json"});
+    }
+    const std::optional<int64_t> layer =
+        steps ? std::optional(arguments.integer("layer", 0, most_layers)) : std::nullopt;
+    print_stages(models.front(), layer, arguments.given("json"));
+    return 0;
   }
   if (context > 0 && !models.front().config) {
     fail_input({.where = "--context",
@@ -357,6 +351,8 @@ Command ledger_command() {
            .overrides = true,
            .options = {{"compare", "", "", "models side by side"},
                        {"context", "T", "", "past tokens that a token is decoded behind"},
+                       {"stages", "", "", "the way from token ids to logits, with shapes"},
+                       {"layer", "N", "", "the steps through layer N, counted from 0"},
                        {"json", "", "", "one JSON object on standard output"}},
            .examples = {"minillm ledger qwen3.8-27b", "minillm ledger configs/baseline.toml --context 4096",
                         "minillm ledger --compare gpt2 configs/baseline.toml qwen3.8-27b"}},

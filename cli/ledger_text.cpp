@@ -39,10 +39,15 @@ JsonObject gap_json(const GapItem& item) {
   return json;
 }
 
+double ratio(int64_t part, int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
 }  // namespace
 
 std::string percent_text(double share) {
-  return fmt::format("{:.2f} %", 100 * share);
+  const bool is_tiny = share > 0 && share < 1e-4;  // would be 0.00 or 0.01
+  return is_tiny ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.2f} %", 100 * share);
 }
 
 std::string parts_text(const TensorCount& count) {
@@ -109,6 +114,67 @@ void add_costs(JsonObject& json, const Ledger& ledger, std::string_view dtype) {
   json.add("crossover_context", ledger.crossover_context());
   json.add("kv_bytes_per_token", ledger.kv_values_per_token * stored_bytes(dtype));
   json.add("state_bytes", ledger.state_values * stored_bytes(dtype));
+  json.add("recent_bytes", ledger.recent_values * stored_bytes(dtype));
+}
+
+void add_widths(JsonObject& json, const Ledger& ledger, const ModelConfig& config) {
+  if (config.ffn != "none") {
+    JsonObject width;
+    width.add("d_ff", config.d_ff);
+    width.add("of_d", ratio(config.d_ff, config.d_model));
+    width.add("eight_thirds", ratio(8 * config.d_model, 3));
+    width.add("rounded_16", gated_width(config.d_model, 16));
+    width.add("rounded_256", gated_width(config.d_model, 256));
+    json.add("ffn_width", width);
+  }
+  if (ledger.gate_parameters > 0) {
+    JsonObject gate;
+    gate.add("parameters", ledger.gate_parameters);
+    gate.add("q_proj_rows", ledger.query_rows);
+    gate.add("of_d2", ratio(ledger.gate_parameters, config.d_model * config.d_model));
+    json.add("attention_gate", gate);
+  }
+}
+
+std::string widths_text(const Ledger& ledger, const ModelConfig& config) {
+  std::string text;
+  if (config.ffn != "none") {
+    text += fmt::format("d_ff {} is {:.4g} d; 8 d / 3 = {:.2f}, up to a multiple of 16 {}, of 256 {}\n",
+                        thousands(config.d_ff), ratio(config.d_ff, config.d_model), ratio(8 * config.d_model, 3),
+                        thousands(gated_width(config.d_model, 16)), thousands(gated_width(config.d_model, 256)));
+  }
+  if (ledger.gate_parameters > 0) {
+    text += fmt::format(
+        "the gate of a layer's attention has {} parameters, {:.4g} d^2; q_proj writes {} rows, of which "
+        "{} are queries\n",
+        thousands(ledger.gate_parameters), ratio(ledger.gate_parameters, config.d_model * config.d_model),
+        thousands(ledger.query_rows), thousands(config.n_heads * config.head_dim));
+  }
+  return text;
+}
+
+std::string stages_text(const std::vector<Stage>& stages) {
+  Table table({"", "stage", "reads", "writes", "parameters", ""});
+  for (const Stage& stage : stages) {
+    const bool learns = stage.parameters > 0;
+    table.add_row({std::to_string(&stage - stages.data() + 1), stage.name, stage.reads, stage.writes,
+                   learns ? thousands(stage.parameters) : "-", stage.what});
+  }
+  return table.text();
+}
+
+void add_stages(JsonObject& json, const std::vector<Stage>& stages) {
+  std::vector<JsonObject> objects;
+  for (const Stage& stage : stages) {
+    JsonObject object;
+    object.add("name", stage.name);
+    object.add("reads", stage.reads);
+    object.add("writes", stage.writes);
+    object.add("parameters", stage.parameters);
+    object.add("what", stage.what);
+    objects.push_back(object);
+  }
+  json.add("stages", objects);
 }
 
 }  // namespace minillm::cli

@@ -3,9 +3,11 @@
 
 #include "cli/json_object.h"
 #include "nn/ledger.h"
+#include "nn/stages.h"
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minillm::cli {
 
@@ -16,11 +18,21 @@ std::string parts_text(const TensorCount& count);
 /// gap, gap_items.
 void add_count(JsonObject& json, const TensorCount& count);
 
-/// The keys that need a config too: active_parameters, flops_per_token, crossover_context, kv_bytes_per_token and
-/// state_bytes in `dtype`, and the forward costs they come from.
+/// The keys that need a config too: active_parameters, flops_per_token, crossover_context, kv_bytes_per_token,
+/// state_bytes and recent_bytes in `dtype`, and the forward costs they come from.
 void add_costs(JsonObject& json, const Ledger& ledger, std::string_view dtype);
 
-/// "61.60 %"
+/// ffn_width, beside 8 d / 3 and what it is rounded up to, and attention_gate; each only where there is one.
+void add_widths(JsonObject& json, const Ledger& ledger, const ModelConfig& config);
+
+/// The same as lines.
+std::string widths_text(const Ledger& ledger, const ModelConfig& config);
+
+/// Stages as a table, or as the member `stages`.
+std::string stages_text(const std::vector<Stage>& stages);
+void add_stages(JsonObject& json, const std::vector<Stage>& stages);
+
+/// "61.60 %", "0.0024 %"
 std::string percent_text(double share);
 
 }  // namespace minillm::cli

@@ -8,6 +8,7 @@
 #include "train/complete_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -15,22 +16,21 @@ namespace minillm::cli {
 
 namespace {
 
-struct Report {
+struct Report : LintReport {
   std::string path;
-  std::vector<Finding> findings;
 };
 
 Report lint(const std::string& path, const std::vector<std::string>& overrides) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) {
     const LoadedConfig loaded = load_without_data(path, overrides);
-    return {path, audible(lint_config(loaded.config), loaded.config)};
+    return {{.findings = audible(lint_config(loaded.config), loaded.config)}, path};
   }
   if (!overrides.empty()) {
     fail_input(
         {.where = overrides.front(), .what = "a run keeps its settings", .hint = "lint its config.toml instead"});
   }
-  return {path, lint_run(path)};
+  return {lint_run(path), path};
 }
 
 void print_rules() {
@@ -42,17 +42,55 @@ void print_rules() {
   std::fputs(table.text().c_str(), stdout);
 }
 
+JsonObject layer_json(const std::string& path, size_t layer, const LayerStatistics& statistics) {
+  JsonObject json;
+  json.add("path", path);
+  json.add("layer", static_cast<int64_t>(layer));
+  json.add("stream_rms", statistics.stream_rms);
+  json.add("token_cosine", statistics.token_cosine);
+  json.add("first_token_share", statistics.first_token_share);
+  json.add("largest_score", statistics.largest_score);
+  json.add("ffn_largest", statistics.ffn_largest);
+  json.add("ffn_dead", statistics.ffn_dead);
+  json.add("expert_shares", statistics.expert_shares);
+  return json;
+}
+
+std::string number_text(double number) {
+  return std::isnan(number) ? "-" : fmt::format("{:.4g}", number);
+}
+
+/// What the lints of weights looked at, whether or not it made one fire.
+std::string layers_text(const std::vector<LayerStatistics>& layers) {
+  Table table({"layer", "stream RMS", "token cosine", "to first token", "largest score", "largest in FFN", "dead units",
+               "experts' shares"});
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const LayerStatistics& at = layers[layer];
+    const auto [least, most] = std::minmax_element(at.expert_shares.begin(), at.expert_shares.end());
+    table.add_row({std::to_string(layer), number_text(at.stream_rms), number_text(at.token_cosine),
+                   number_text(at.first_token_share), number_text(at.largest_score), number_text(at.ffn_largest),
+                   number_text(at.ffn_dead),
+                   at.expert_shares.empty() ? "-" : fmt::format("{:.3f} to {:.3f}", *least, *most)});
+  }
+  return table.text();
+}
+
 void print_json(const std::vector<Report>& reports) {
   std::vector<JsonObject> objects;
+  std::vector<JsonObject> layers;
   for (const Report& report : reports) {
     for (const Finding& finding : report.findings) {
       JsonObject json = finding_json(finding);
       json.add("path", report.path);
       objects.push_back(json);
     }
+    for (size_t layer = 0; layer < report.layers.size(); ++layer) {
+      layers.push_back(layer_json(report.path, layer, report.layers[layer]));
+    }
   }
   JsonObject json;
   json.add("lints", objects);
+  json.add("layers", layers);
   std::printf("%s\n", json.text().c_str());
 }
 
@@ -89,6 +127,9 @@ int run(const Arguments& arguments) {
       }
       if (report.findings.empty()) {
         fmt::print("{}: nothing found\n", report.path);
+      }
+      if (!report.layers.empty()) {
+        fmt::print("\n{}", layers_text(report.layers));
       }
     }
   }

@@ -72,8 +72,8 @@ double first_token_share(const std::vector<double>& probabilities, int64_t T) {
   return counted == 0 ? not_there : sum / static_cast<double>(counted);
 }
 
-/// Share of the last axis' positions that are 0 in every row.
-double dead_share(const std::vector<double>& hidden, int64_t width) {
+/// How many of the last axis' positions are 0 in every row.
+int64_t dead_units(const std::vector<double>& hidden, int64_t width) {
   int64_t dead = 0;
   for (int64_t unit = 0; unit < width; ++unit) {
     bool alive = false;
@@ -82,7 +82,7 @@ double dead_share(const std::vector<double>& hidden, int64_t width) {
     }
     dead += alive ? 0 : 1;
   }
-  return static_cast<double>(dead) / static_cast<double>(width);
+  return dead;
 }
 
 /// How the k choices of each row of scores [R, E] fall on the E experts.
@@ -100,13 +100,22 @@ std::vector<double> choices(const Tensor& scores, int64_t k) {
 
 /// The nodes of one layer that are looked at; null: not there.
 struct LayerNodes {
-  const Node* probabilities = nullptr;  // of full attention
-  const Node* hidden = nullptr;         // what the FFN's down_proj reads
-  const Node* scores = nullptr;         // of the experts, for each token
+  const Node* scores = nullptr;         // of full attention, hidden ones far below all others
+  const Node* probabilities = nullptr;  // what softmax makes of them
+  const Node* router = nullptr;         // scores of the experts, for each token
+  std::vector<const Node*> hidden;      // what down_proj reads, of a mixture each expert's, the shared one's last
 };
 
+/// Whether a product's weight is a feed-forward network's down_proj, or cut out of the experts'.
+bool is_down_projection(Tape& tape, const Node& product) {
+  const Node* weight = &tape.node(product.inputs[1]);
+  while (weight->parameter == nullptr && weight->inputs.size() == 1) {
+    weight = &tape.node(weight->inputs[0]);
+  }
+  return weight->parameter != nullptr && weight->parameter->name.ends_with("down_proj.weight");
+}
+
 std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
-  const bool is_mixture = config.ffn == "moe";
   std::vector<LayerNodes> layers(static_cast<size_t>(config.n_layers));
   for (NodeId id = 0; id < tape.size(); ++id) {
     const Node& node = tape.node(id);
@@ -117,16 +126,32 @@ std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
       continue;
     }
     LayerNodes& nodes = layers[static_cast<size_t>(layer)];
-    const Shape& shape = node.value.shape;
     if (scope.ends_with(".self_attn") && op == "softmax") {
       nodes.probabilities = &node;
-    } else if (scope.ends_with(".mlp") && op == "top_k") {
       nodes.scores = &tape.node(node.inputs[0]);
-    } else if (scope.ends_with(".mlp") && !is_mixture && shape.rank() == 3 && shape[2] == config.d_ff) {
-      nodes.hidden = &node;  // the last one: the projections have scopes of their own
+    } else if (scope.ends_with(".mlp") && op == "top_k") {
+      nodes.router = &tape.node(node.inputs[0]);
+    } else if (op == "matmul" && is_down_projection(tape, node)) {
+      nodes.hidden.push_back(&tape.node(node.inputs[0]));
     }
   }
   return layers;
+}
+
+/// Of a feed-forward network, or of all experts that worked.
+void add_hidden(const std::vector<const Node*>& networks, LayerStatistics& statistics) {
+  double largest = 0;
+  int64_t units = 0;
+  int64_t dead = 0;
+  for (const Node* node : networks) {
+    const std::vector<double> hidden = values_of(*node);
+    const auto [low, high] = std::minmax_element(hidden.begin(), hidden.end());
+    largest = std::max({largest, -*low, *high});
+    units += node->value.shape[-1];
+    dead += dead_units(hidden, node->value.shape[-1]);
+  }
+  statistics.ffn_largest = largest;
+  statistics.ffn_dead = static_cast<double>(dead) / static_cast<double>(units);
 }
 
 LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelConfig& config) {
@@ -136,16 +161,15 @@ LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelCo
   statistics.stream_rms = rms(values);
   statistics.token_cosine = mean_cosine(values, shape[0], shape[1]);
   if (nodes.probabilities != nullptr) {
+    const std::vector<double> scores = values_of(*nodes.scores);
+    statistics.largest_score = *std::max_element(scores.begin(), scores.end());
     statistics.first_token_share = first_token_share(values_of(*nodes.probabilities), shape[1]);
   }
-  if (nodes.scores != nullptr) {
-    statistics.expert_shares = choices(nodes.scores->value, config.moe_top_k);
+  if (nodes.router != nullptr) {
+    statistics.expert_shares = choices(nodes.router->value, config.moe_top_k);
   }
-  if (nodes.hidden != nullptr) {
-    const std::vector<double> hidden = values_of(*nodes.hidden);
-    const auto [low, high] = std::minmax_element(hidden.begin(), hidden.end());
-    statistics.ffn_largest = std::max(-*low, *high);
-    statistics.ffn_dead = dead_share(hidden, config.d_ff);
+  if (!nodes.hidden.empty()) {
+    add_hidden(nodes.hidden, statistics);
   }
   return statistics;
 }

@@ -16,8 +16,10 @@ struct LayerStatistics {
   double stream_rms = 0;    ///< root of the mean square of what Transformer::streams reads behind the layer
   double token_cosine = 0;  ///< cosine of two tokens' vectors of that, over all pairs of a sequence; of one token: NaN
   double first_token_share = std::numeric_limits<double>::quiet_NaN();  ///< of attention, from tokens behind the first
-  double ffn_largest = std::numeric_limits<double>::quiet_NaN();  ///< |value| that down_proj reads; not of mixtures
-  double ffn_dead = std::numeric_limits<double>::quiet_NaN();  ///< share of the inner units that are 0 for every token
+  double largest_score = std::numeric_limits<double>::quiet_NaN();      ///< of a query with a key that it sees
+  double ffn_largest = std::numeric_limits<double>::quiet_NaN();        ///< |value| that a down_proj reads
+  double ffn_dead = std::numeric_limits<double>::quiet_NaN();  ///< share of the inner units, of all experts that were
+                                                               ///< chosen, that are 0 for every token
   std::vector<double> expert_shares = {};  ///< of a mixture: of the tokens' choices, how many fell on each expert
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 /// Whether the gate's logits are the second half of each head's slice of q_proj, and not another projection's.
 bool gate_is_in_q_proj(const ModelConfig& config) {
-  return config.attention_gate == "elementwise" && config.attention_gate_position == "attended";
+  return config.attention_gate == "elementwise" && config.attention_gate_position == "attended" &&
+         config.attention_gate_activation == "sigmoid";
 }
 
 }  // namespace
@@ -176,7 +177,11 @@ std::unique_ptr<Sublayer> make_full(const ModelConfig& config, const Scope& bloc
 }
 
 MixerCost full_cost(const ModelConfig& config, int64_t) {
-  return {.score_width = config.n_heads * config.head_dim, .cached_values = 2 * config.n_kv_heads * config.head_dim};
+  const int64_t width = config.n_heads * config.head_dim;
+  return {.score_width = width,
+          .saved_values = layout_of(config).width() + width,
+          .flops_per_past = 4 * width,
+          .cached_values = 2 * config.n_kv_heads * config.head_dim};
 }
 
 }  // namespace

@@ -126,6 +126,10 @@ GatedUnit gated_unit(const ModelConfig& config) {
   return kind->unit(*kind, config);
 }
 
+int64_t gated_width(int64_t d, int64_t step) {
+  return (8 * d + 3 * step - 1) / (3 * step) * step;
+}
+
 int64_t active_ffn_width(const ModelConfig& config) {
   const FfnKind& kind = get_part(ffn_kinds(), "model.ffn", config.ffn);
   if (kind.make == nullptr) {

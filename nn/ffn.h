@@ -39,6 +39,10 @@ const FfnKind* unit_kind(const ModelConfig& config);
 /// That unit, with the config's bounds. The config has been through derive().
 GatedUnit gated_unit(const ModelConfig& config);
 
+/// 8 d / 3 up to a multiple of `step`: the width with which three matrices have the parameters of two of width 4 d
+/// (Shazeer 2020, "GLU Variants Improve Transformer", sec. 3).
+int64_t gated_width(int64_t d, int64_t step);
+
 /// Width of the network that works on one token: d_ff, of a mixture that of the chosen experts and the shared one; 0
 /// for "none".
 int64_t active_ffn_width(const ModelConfig& config);

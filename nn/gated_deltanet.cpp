@@ -183,8 +183,7 @@ class GatedDeltaNet final : public Sublayer {
     if (shape[2] == value_heads_) {
       return transpose(x, {0, 2, 1, 3});
     }
-    Var ones = x.tape().filled({share(), 1}, 1, x.dtype());
-    Var repeated = mul(reshape(x, {shape[0], shape[1], shape[2], 1, shape[3]}), ones);
+    Var repeated = expand(reshape(x, {shape[0], shape[1], shape[2], 1, shape[3]}), 3, share());
     return transpose(reshape(repeated, {shape[0], shape[1], value_heads_, shape[3]}), {0, 2, 1, 3});
   }
 
@@ -257,7 +256,10 @@ class GatedDeltaNet final : public Sublayer {
 MixerCost gdn_cost(const ModelConfig& config, int64_t) {
   const int64_t channels =
       2 * config.gdn_key_heads * config.gdn_key_dim + config.gdn_value_heads * config.gdn_value_dim;
-  return {.state_values = config.gdn_value_heads * config.gdn_key_dim * config.gdn_value_dim,
+  const int64_t values = config.gdn_value_heads * config.gdn_value_dim;
+  // in_proj_qkvz, the convolution's input and result, what out_proj reads and the state's output before its norm.
+  return {.saved_values = 3 * channels + 3 * values,
+          .state_values = config.gdn_value_heads * config.gdn_key_dim * config.gdn_value_dim,
           .recent_values = (conv_width - 1) * channels};
 }
 

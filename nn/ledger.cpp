@@ -18,6 +18,20 @@ int64_t active_elements(const ModelConfig& config, std::string_view name, const 
   return contains(name, ".experts.") ? shape.numel() / config.moe_experts * config.moe_top_k : shape.numel();
 }
 
+/// A layer's gate on attention: a matrix of its own, or the second half of each head's rows of q_proj. All layers with
+/// full attention are alike.
+void count_gate(const Transformer& model, Ledger& ledger) {
+  for (const NamedTensor& tensor : model.parameters().named_tensors()) {
+    const Shape& shape = tensor.value.shape;
+    if (contains(tensor.name, ".self_attn.q_proj.weight")) {
+      ledger.query_rows = shape[0];
+      ledger.gate_parameters = layout_of(model.config()).gated ? shape.numel() / 2 : 0;
+    } else if (contains(tensor.name, ".self_attn.gate_proj.weight")) {
+      ledger.gate_parameters = shape.numel();
+    }
+  }
+}
+
 }  // namespace
 
 TrainingFlops training_flops(const Transformer& model, int64_t context) {
@@ -51,12 +65,14 @@ Ledger make_ledger(const Transformer& model, const ReleaseConfig& release) {
     const bool counts = !tensor.is_buffer && group_of(tensor.name).in_text_model;
     ledger.active_parameters += counts ? active_elements(config, tensor.name, tensor.shape) : 0;
   }
+  count_gate(model, ledger);
   ledger.flops_per_token = training_flops(model, config.max_seq_len).total();
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     const MixerCost cost = mixer_cost(config, layer);
-    ledger.score_flops_per_past += 4 * cost.score_width;
+    ledger.score_flops_per_past += cost.flops_per_past;
     ledger.kv_values_per_token += cost.cached_values;
     ledger.state_values += cost.state_values;
+    ledger.recent_values += cost.recent_values;
   }
   const int64_t matrices = get_part(ffn_kinds(), "model.ffn", config.ffn).matrices;
   ledger.ffn_flops_per_token = 2 * matrices * config.d_model * active_ffn_width(config) * config.n_layers;

@@ -14,9 +14,12 @@ struct Ledger : TensorCount {
   int64_t active_parameters = 0;  ///< of the text model, those that work on one token: of a mixture the chosen experts'
   int64_t flops_per_token = 0;    ///< forward and backward at a context of max_seq_len, causal, multiply-add = 2
   int64_t ffn_flops_per_token = 0;   ///< forward alone: the matrices of the chosen experts, or of the one there is
-  int64_t score_flops_per_past = 0;  ///< forward alone, one query's score with one past key and its part of the sum
+  int64_t score_flops_per_past = 0;  ///< forward alone, in all layers: MixerCost::flops_per_past
   int64_t kv_values_per_token = 0;   ///< numbers a decoder keeps per past token, in all layers
   int64_t state_values = 0;          ///< elements of the states of linear layers, which stand for the whole past
+  int64_t gate_parameters = 0;       ///< of the gate of a layer with full attention
+  int64_t query_rows = 0;            ///< of that layer's q_proj; half of them are the gate's where it stands inside
+  int64_t recent_values = 0;         ///< numbers that linear layers keep of the last tokens: their convolutions' inputs
 
   /// Context at which attention's scores and weighted sums cost as much as the FFN when decoding; 0: one of the two is
   /// not there.

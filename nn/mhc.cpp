@@ -11,7 +11,6 @@ namespace {
 
 constexpr double eps = 1e-6;
 constexpr double scale_at_start = 0.01;  // the maps start near their bases, whatever the stream is
-constexpr double own_stream = 4;         // base of comb's diagonal: a stream keeps 0.95 of itself with n = 4
 
 /// scales[which] * (W u)[begin, end) + base[begin, end): [B, T, end - begin]
 Var scaled_logits(Var logits, Var scales, Var base, int64_t which, int64_t begin, int64_t end) {
@@ -20,11 +19,8 @@ Var scaled_logits(Var logits, Var scales, Var base, int64_t which, int64_t begin
 
 /// The stream of a token as one vector of length n d, without its scale: u = flatten(X) / rms
 Var normalised(Var streams) {
-  Tape& tape = streams.tape();
   const Shape& shape = streams.shape();
-  const int64_t width = shape[2] * shape[3];
-  Var flat = reshape(streams, {shape[0], shape[1], width});
-  return rmsnorm(flat, tape.filled({width}, 1, flat.dtype()), eps);
+  return rmsnorm(reshape(streams, {shape[0], shape[1], shape[2] * shape[3]}), eps);
 }
 
 /// sum over j of weights[j] streams[j]: weights [B, T, n], streams [B, T, n, d] -> [B, T, d]
@@ -35,7 +31,7 @@ Var weighted_sum(Var weights, Var streams) {
 }
 
 /// With u = flatten(X) / rms(flatten(X)) and logits = W u, split and scaled:
-///   pre [n] = sigmoid(.) + eps,  post [n] = 2 sigmoid(.),  comb [n, n] = sinkhorn(.)
+///   pre [n] = sigmoid(.) + eps,  post [n] = 2 sigmoid(.),  comb [n, n] = mixing_matrix(.)
 ///   h = sum_j pre_j X_j,  X_k <- post_k F(N(h)) + sum_j comb_jk X_j
 class Mhc final : public Residual {
  public:
@@ -61,18 +57,13 @@ class Mhc final : public Residual {
     Var pre = add_scalar(sigmoid(scaled_logits(logits, scales, base, 0, 0, n_)), eps);
     Var post = scale(sigmoid(scaled_logits(logits, scales, base, 1, n_, 2 * n_)), 2);
     Var mixing = reshape(scaled_logits(logits, scales, base, 2, 2 * n_, 2 * n_ + n_ * n_), {B, T, n_, n_});
-    Var comb = sinkhorn(add(mixing, identity(tape, mixing.dtype())), eps);
+    Var comb = mixing_matrix(mixing, eps);
     Var written = run_sublayer(weighted_sum(pre, X), norm, sublayer, position_, dropout_);  // [B, T, d]
     Var shares = mul(reshape(post, {B, T, n_, 1}), reshape(written, {B, T, 1, d}));
     stream.x = add(matmul(transpose(comb, {0, 1, 3, 2}), X), shares);
   }
 
  private:
-  /// own_stream on the diagonal: a constant, so that `base` may start, as all vectors do, at zero.
-  Var identity(Tape& tape, DType dtype) const {
-    return tape.computed({n_, n_}, dtype, [n = n_](int64_t i) { return i % (n + 1) == 0 ? own_stream : 0; });
-  }
-
   int64_t n_;
   Parameter& maps_;    // [2n + n n, n d]
   Parameter& base_;    // [2n + n n]

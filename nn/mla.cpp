@@ -83,8 +83,7 @@ class LatentAttention final : public Sublayer {
     Var k = slice(kv, -1, 0, sizes_.plain);
     if (sizes_.rotated > 0) {
       Var shared = reshape(slice(latent, -1, kv_rank_, kv_rank_ + sizes_.rotated), {B, T, 1, sizes_.rotated});
-      Var ones = x.tape().filled({sizes_.heads, 1}, 1, x.dtype());
-      const Var parts[] = {mul(shared, ones), k};
+      const Var parts[] = {expand(shared, 2, sizes_.heads), k};
       k = concat(parts, -1);
     }
     Var v = slice(kv, -1, sizes_.plain, sizes_.plain + sizes_.head_dim);
@@ -108,10 +107,16 @@ class LatentAttention final : public Sublayer {
 
 }  // namespace
 
-/// A decoder keeps the latent and the shared rotated key.
+/// A decoder keeps the latent and the shared rotated key, and multiplies with these: W_kv_b is taken into queries and
+/// outputs (DeepSeek-V2, sec. 2.1.2), so that a score is a product of kv_rank + rotated elements.
 MixerCost mla_cost(const ModelConfig& config, int64_t) {
-  return {.score_width = config.n_heads * config.head_dim,
-          .cached_values = config.mla_kv_rank + sizes_of(config).rotated};
+  const MlaSizes sizes = sizes_of(config);
+  const int64_t width = sizes.heads * sizes.head_dim;
+  const int64_t latent = config.mla_kv_rank + sizes.rotated;
+  return {.score_width = width,
+          .saved_values = config.mla_q_rank + latent + sizes.heads * (sizes.plain + sizes.head_dim) + 4 * width,
+          .flops_per_past = 2 * sizes.heads * (latent + config.mla_kv_rank),
+          .cached_values = latent};
 }
 
 std::unique_ptr<Sublayer> make_mla(const ModelConfig& config, const Scope& block, const RopeTable& rope, int64_t) {

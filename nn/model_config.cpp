@@ -63,15 +63,12 @@ struct Word {
 };
 constexpr Word positions[] = {{"rope"}, {"learned"}, {"sinusoidal"}, {"none"}};
 constexpr Word gates[] = {{"none"}, {"elementwise"}, {"headwise"}};
+constexpr Word gate_activations[] = {{"sigmoid"}, {"silu"}};
 constexpr Word gate_positions[] = {{"attended"}, {"q"}, {"k"}, {"v"}, {"output"}};
 constexpr Word norm_spans[] = {{"head"}, {"width"}};
 constexpr Word gdn_gates[] = {{"silu"}, {"sigmoid"}};
 constexpr Word gdn_forms[] = {{"chunked"}, {"recurrent"}};
 constexpr Word out_inits[] = {{"scaled"}, {"plain"}};
-
-bool has_gdn(const ModelConfig& config) {
-  return config.attention == "gdn" || config.attention == "hybrid";
-}
 
 /// Words that do not go together.
 void check_pairs(Problems& problems, const ModelConfig& config) {
@@ -82,11 +79,24 @@ void check_pairs(Problems& problems, const ModelConfig& config) {
           .found = "\"post\"",
           .expected = "\"pre\" or \"sublayer_output\""});
   expect(
-      problems, config.causal || !has_gdn(config),
+      problems, config.causal || !has_linear_attention(config),
       {.where = "model.causal",
        .what = fmt::format("linear layers read from left to right, and attention = \"{}\" has some", config.attention),
        .found = "false",
        .expected = "true"});
+  const bool gates_qk = config.attention_gate_position == "q" || config.attention_gate_position == "k";
+  const bool normalises_heads = (config.qk_norm || config.qkv_norm) && config.qk_norm_over == "head";
+  expect(problems, !has_full_attention(config) || config.attention_gate != "headwise" || !gates_qk || !normalises_heads,
+         {.where = "model.attention_gate_position",
+          .what = "qk_norm divides a factor of a whole head out again",
+          .found = fmt::format("\"{}\"", config.attention_gate_position),
+          .expected = "\"attended\", \"v\" or \"output\"",
+          .hint = "or model.attention_gate = \"elementwise\", or no qk_norm"});
+  expect(problems, config.attention != "mla" || config.position != "rope" || config.rope_fraction < 1,
+         {.where = "model.rope_fraction",
+          .what = "leaves latent attention no unrotated elements, and only these of a key come from the latent",
+          .found = fmt::format("{}", config.rope_fraction),
+          .expected = "below 1, e.g. 0.5"});
 }
 
 void check_words(Problems& problems, const ModelConfig& config) {
@@ -101,6 +111,8 @@ void check_words(Problems& problems, const ModelConfig& config) {
   expect_word(problems, std::span<const Word>(positions), "model.position", config.position);
   expect_word(problems, norm_position_kinds(), "model.norm_position", config.norm_position);
   expect_word(problems, std::span<const Word>(gates), "model.attention_gate", config.attention_gate);
+  expect_word(problems, std::span<const Word>(gate_activations), "model.attention_gate_activation",
+              config.attention_gate_activation);
   expect_word(problems, std::span<const Word>(gate_positions), "model.attention_gate_position",
               config.attention_gate_position);
   expect_word(problems, std::span<const Word>(norm_spans), "model.qk_norm_over", config.qk_norm_over);
@@ -184,7 +196,7 @@ void check_heads(Problems& problems, const ModelConfig& config) {
           .hint = "or set model.head_dim"});
   expect(problems, config.n_kv_heads >= 1 && config.n_heads % config.n_kv_heads == 0,
          {.where = "model.n_kv_heads",
-          .what = fmt::format("does not divide n_heads {}", config.n_heads),
+          .what = fmt::format("does not divide n_heads {} (E36)", config.n_heads),
           .found = std::to_string(config.n_kv_heads),
           .expected = nearest_divisors(config.n_heads, config.n_kv_heads)});
   const bool whole_head_rotates = config.position == "rope" && config.rope_fraction == 1;
@@ -216,7 +228,7 @@ void check_parts(Problems& problems, const ModelConfig& config) {
   if (config.attention == "mla") {
     expect_size(problems, 1, "model.mla_kv_rank", config.mla_kv_rank);
   }
-  if (!has_gdn(config)) {
+  if (!has_linear_attention(config)) {
     return;
   }
   expect_size(problems, 1, "model.gdn_key_heads", config.gdn_key_heads);
@@ -273,7 +285,7 @@ void fill_in_parts(ModelConfig& config) {
   if (config.attention == "mla") {
     set_if_absent(config.mla_kv_rank, std::max<int64_t>(1, config.d_model / 4));
   }
-  if (has_gdn(config)) {
+  if (has_linear_attention(config)) {
     set_if_absent(config.gdn_key_heads, config.n_heads % 2 == 0 ? config.n_heads / 2 : config.n_heads);
     set_if_absent(config.gdn_value_heads, config.n_heads);
     set_if_absent(config.gdn_key_dim, config.head_dim);
@@ -306,6 +318,14 @@ void fill_in(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
 }
 
 }  // namespace
+
+bool has_full_attention(const ModelConfig& config) {
+  return config.attention == "full" || config.attention == "hybrid";
+}
+
+bool has_linear_attention(const ModelConfig& config) {
+  return config.attention == "gdn" || config.attention == "hybrid";
+}
 
 void derive(ModelConfig& config, int64_t data_vocab_size, int64_t seq_len) {
   fail_if_any(derive_and_check(config, data_vocab_size, seq_len));

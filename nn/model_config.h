@@ -64,8 +64,9 @@ struct ModelConfig {
   bool qkv_norm = false;                ///< the same, and of every value
   std::string qk_norm_over = "head";    ///< what one of these norms runs over: head, width (all heads at once)
   double qk_clip = 0;                   ///< full attention: above this score an update scales a head's q and k; 0: off
-  std::string attention_gate = "none";  ///< a sigmoid that multiplies: none, elementwise, headwise
-  std::string attention_gate_position = "attended";  ///< what it multiplies: attended (before o_proj), q, k, v, output
+  std::string attention_gate = "none";  ///< a factor made of the token: none, elementwise, headwise
+  std::string attention_gate_activation = "sigmoid";  ///< what makes it: sigmoid, silu
+  std::string attention_gate_position = "attended";   ///< what it multiplies: attended (before o_proj), q, k, v, output
 
   int64_t mla_q_rank = 0;   ///< mla: width of the latent that queries come from; 0: they come from x itself
   int64_t mla_kv_rank = 0;  ///< mla: width of the latent that keys and values come from; derived: d_model / 4
@@ -77,6 +78,10 @@ struct ModelConfig {
   std::string gdn_gate = "silu";     ///< gdn: activation of the output gate: silu, sigmoid
   std::string gdn_form = "chunked";  ///< gdn: how it is computed: chunked, recurrent (a position at a time)
 };
+
+/// Whether some layer's mixer is full attention; is a Gated DeltaNet.
+bool has_full_attention(const ModelConfig& config);
+bool has_linear_attention(const ModelConfig& config);
 
 /// Fills in what is derived and checks what must fit together: every problem, with its key ("model.n_heads") as
 /// `where`. `data_vocab_size` and `seq_len` come from the data (0 when there is none).

@@ -15,7 +15,7 @@ class PlainResidual final : public Residual {
   void forward(Stream& stream, const Norm& norm, const Sublayer& sublayer) const override {
     Var& x = stream.x;
     if (position_ == NormPosition::post) {
-      x = norm.forward(join(x, dropout(sublayer.forward(x), dropout_, sublayer.path())));
+      x = norm.forward(join(x, dropout(run(sublayer, x), dropout_, sublayer.path())));
     } else {
       x = join(x, run_sublayer(x, norm, sublayer, position_, dropout_));
     }
@@ -65,8 +65,8 @@ namespace {
 constexpr ResidualKind table[] = {
     {.name = "plain", .make = make_plain, .make_ends = make_plain_ends, .has_post = true},
     {.name = "none", .make = make_none, .make_ends = make_plain_ends, .has_post = true},
-    {.name = "mhc", .make = make_mhc, .make_ends = make_mhc_ends},
-    {.name = "gated", .make = make_gated_residual, .make_ends = make_gated_ends, .normalises = true},
+    {.name = "mhc", .make = make_mhc, .make_ends = make_mhc_ends, .widens = true},
+    {.name = "gated", .make = make_gated_residual, .make_ends = make_gated_ends, .widens = true, .normalises = true},
     {.name = "attnres", .make = make_attention_residual, .make_ends = make_attention_ends},
 };
 
@@ -92,6 +92,10 @@ std::unique_ptr<Residual> make_residual(const ModelConfig& config, const Scope& 
   return kind_of(config).make(config, scope);
 }
 
+int64_t stream_count(const ModelConfig& config) {
+  return kind_of(config).widens ? config.residual_streams : 1;
+}
+
 std::unique_ptr<StreamEnds> make_stream_ends(const ModelConfig& config, const Scope& scope) {
   return kind_of(config).make_ends(config, scope);
 }
@@ -102,13 +106,19 @@ std::unique_ptr<Norm> make_sublayer_norm(const ModelConfig& config, const Scope&
 
 Var copies(Var x, int64_t n) {
   const Shape& shape = x.shape();
-  Var ones = x.tape().filled({n, 1}, 1, x.dtype());
-  return mul(reshape(x, {shape[0], shape[1], 1, shape[2]}), ones);
+  return expand(reshape(x, {shape[0], shape[1], 1, shape[2]}), 2, n);
+}
+
+Var run(const Sublayer& sublayer, Var x) {
+  Var written = sublayer.forward(x);
+  check(written.shape() == x.shape(), "{} must write the shape it reads, {}; it wrote {}", sublayer.path(), x.shape(),
+        written.shape());
+  return written;
 }
 
 Var run_sublayer(Var x, const Norm& norm, const Sublayer& sublayer, NormPosition position, double dropout_share) {
   const bool before = position == NormPosition::pre;
-  Var written = dropout(sublayer.forward(before ? norm.forward(x) : x), dropout_share, sublayer.path());
+  Var written = dropout(run(sublayer, before ? norm.forward(x) : x), dropout_share, sublayer.path());
   return before ? written : norm.forward(written);
 }
 

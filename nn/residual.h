@@ -46,6 +46,7 @@ struct ResidualKind {
   std::unique_ptr<Residual> (*make)(const ModelConfig& config, const Scope& scope);
   std::unique_ptr<StreamEnds> (*make_ends)(const ModelConfig& config, const Scope& scope);
   bool has_post = false;    ///< norm_position = "post" means something: a norm behind the addition
+  bool widens = false;      ///< the stream is residual_streams vectors a token
   bool normalises = false;  ///< what it hands to a sublayer is normalised already: blocks have no norms
 };
 
@@ -54,6 +55,9 @@ std::span<const ResidualKind> residual_kinds();
 /// The connection that `config.residual` names, with parameters (if it has any) under `scope`
 /// ("...attention_residual", "...mlp_residual").
 std::unique_ptr<Residual> make_residual(const ModelConfig& config, const Scope& scope);
+
+/// Vectors of the stream a token.
+int64_t stream_count(const ModelConfig& config);
 
 /// Its ends, with parameters under `scope` ("model.stream").
 std::unique_ptr<StreamEnds> make_stream_ends(const ModelConfig& config, const Scope& scope);
@@ -78,6 +82,9 @@ std::span<const NormPositionKind> norm_position_kinds();
 
 /// The one that `config.norm_position` names.
 NormPosition norm_position_of(const ModelConfig& config);
+
+/// F(x). Fails where F writes another shape than it reads: that would broadcast into the stream unseen.
+Var run(const Sublayer& sublayer, Var x);
 
 /// What a connection that only reads and writes makes of a sublayer: F(N(x)) or N(F(x)), dropped out. Not for post,
 /// whose norm stands behind the addition.

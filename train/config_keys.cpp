@@ -106,6 +106,8 @@ std::vector<ConfigKey> residual_and_mixer_keys() {
       number_key(
           "qk_clip", [](Config& c) -> ConfigField { return &c.model.qk_clip; }, 0, infinity, false, true),
       plain_key("attention_gate", [](Config& c) -> ConfigField { return &c.model.attention_gate; }),
+      plain_key("attention_gate_activation",
+                [](Config& c) -> ConfigField { return &c.model.attention_gate_activation; }, {"sigmoid", "silu"}),
       plain_key("attention_gate_position", [](Config& c) -> ConfigField { return &c.model.attention_gate_position; },
                 {"attended", "q", "k", "v", "output"}),
       count_key("mla_q_rank", [](Config& c) -> ConfigField { return &c.model.mla_q_rank; }),

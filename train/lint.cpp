@@ -27,6 +27,7 @@ constexpr LintRule rules[] = {
     {"E21", Severity::info, "the residual stream grows", "weights"},
     {"E22", Severity::warning, "FFN values near the limit of 16 or 8 bits", "weights"},
     {"E23", Severity::info, "attention sinks into the first token", "weights"},
+    {"E24", Severity::error, "a share without its denominator", "the program itself"},
     {"E25", Severity::warning, "buffers in a file of weights", "ledger"},
     {"E26", Severity::warning, "the classic estimate does not fit this model", "ledger"},
     {"E27", Severity::warning, "most parameters are not most compute", "ledger"},
@@ -36,7 +37,10 @@ constexpr LintRule rules[] = {
     {"E31", Severity::info, "one table or two", "ledger"},
     {"E32", Severity::info, "depth without FFN", "config"},
     {"E33", Severity::warning, "dead units", "weights"},
+    {"E34", Severity::error, "no activation between two matrices", "config, refused"},
     {"E35", Severity::warning, "post-norm in a deep model", "config"},
+    {"E36", Severity::error, "heads of keys that do not divide the heads", "config, refused"},
+    {"E40", Severity::error, "a sampler's option out of its range", "command line, refused"},
     {"E41", Severity::info, "experts are used unevenly", "weights"},
 };
 

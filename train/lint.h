@@ -3,6 +3,7 @@
 // names a risk; it promises no result.
 
 #include "data/loader.h"
+#include "generate/layer_statistics.h"
 #include "nn/ledger.h"
 #include "train/metrics.h"
 #include "train/summary.h"
@@ -57,12 +58,18 @@ std::vector<Finding> lint_ledger(const Config& config, const Ledger& ledger, int
 /// Of what a run has logged so far.
 std::vector<Finding> lint_metrics(const Metrics& metrics, const Summary& summary);
 
+/// What was found, and what was looked at.
+struct LintReport {
+  std::vector<Finding> findings = {};
+  std::vector<LayerStatistics> layers = {};  ///< empty: no weights were looked at
+};
+
 /// Of a trained model, by one forward pass over the first windows of `validation` with every intermediate value kept.
-std::vector<Finding> lint_weights(const Transformer& model, const Loader& validation);
+LintReport lint_weights(const Transformer& model, const Loader& validation);
 
 /// All lints of a run's folder that are not silenced: of its config, its metrics, and of its newest checkpoint's
 /// weights where its data is still there.
-std::vector<Finding> lint_run(const std::string& folder);
+LintReport lint_run(const std::string& folder);
 
 /// Without those that run.silence names: what is told.
 std::vector<Finding> audible(std::vector<Finding> findings, const Config& config);

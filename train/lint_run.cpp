@@ -51,7 +51,7 @@ std::optional<TokenFile> data_of(const std::optional<LoadedRun>& newest, const C
 }
 
 /// None where the data has too few tokens for a window.
-std::vector<Finding> lint_weights_of(const LoadedRun& run, const TokenFile& data, const std::string& folder) {
+LintReport lint_weights_of(const LoadedRun& run, const TokenFile& data, const std::string& folder) {
   try {
     return lint_weights(*run.model, validation_windows(data.val, run.config.data));
   } catch (const Error& error) {
@@ -93,20 +93,23 @@ std::vector<Finding> lint_metrics(const Metrics& metrics, const Summary& summary
   return findings;
 }
 
-std::vector<Finding> lint_run(const std::string& folder) {
+LintReport lint_run(const std::string& folder) {
   check_run_folder(folder);
   const std::optional<LoadedRun> newest = newest_of(folder);
   const Config config = newest ? newest->config : load_without_data(config_path(folder), {}).config;
   const std::optional<TokenFile> data = data_of(newest, config, folder);
-  std::vector<Finding> findings = lint_config(config);
+  LintReport report{.findings = lint_config(config)};
   const Metrics metrics = read_metrics(metrics_path(folder));
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   const double unigram_loss = data ? data->unigram_loss.value_or(unknown) : unknown;
-  append(findings, lint_metrics(metrics, summarize(metrics, unigram_loss)));
+  append(report.findings, lint_metrics(metrics, summarize(metrics, unigram_loss)));
   if (newest && data) {
-    append(findings, lint_weights_of(*newest, *data, folder));
+    LintReport of_weights = lint_weights_of(*newest, *data, folder);
+    append(report.findings, std::move(of_weights.findings));
+    report.layers = std::move(of_weights.layers);
   }
-  return audible(std::move(findings), config);
+  report.findings = audible(std::move(report.findings), config);
+  return report;
 }
 
 }  // namespace minillm

@@ -1,6 +1,5 @@
 // Lints of a trained model, by looking into one forward pass.
 
-#include "generate/layer_statistics.h"
 #include "train/lint.h"
 
 #include <algorithm>
@@ -203,10 +202,11 @@ void lint_batch(const Transformer& model, const Sample& sample, Findings& findin
 
 }  // namespace
 
-Findings lint_weights(const Transformer& model, const Loader& validation) {
-  Findings findings;
+LintReport lint_weights(const Transformer& model, const Loader& validation) {
   const Sample sample = sample_of(validation);
-  const std::vector<LayerStatistics> layers = layer_statistics(model, sample.ids, sample.count);
+  LintReport report{.layers = layer_statistics(model, sample.ids, sample.count)};
+  const std::vector<LayerStatistics>& layers = report.layers;
+  Findings& findings = report.findings;
   lint_tokens(layers, findings);
   lint_batch(model, sample, findings);
   lint_gains(model, findings);
@@ -214,7 +214,7 @@ Findings lint_weights(const Transformer& model, const Loader& validation) {
   lint_ffn(layers, findings);
   lint_attention(layers, sample.T, findings);
   lint_experts(layers, sample.count * sample.T * model.config().moe_top_k, findings);
-  return findings;
+  return report;
 }
 
 }  // namespace minillm

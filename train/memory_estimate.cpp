@@ -36,7 +36,7 @@ struct Widths {
   int64_t heads;   ///< n_heads head_dim
   int64_t gates;   ///< those of attention's output
   int64_t qkv;     ///< a row of q|k|v, with gates
-  int64_t inner;   ///< d_ff, 0 without a feed-forward network
+  int64_t inner;   ///< of the feed-forward network that works on a token, 0 without one
   int64_t hidden;  ///< what its first matrix writes: gate and up, or up alone
 };
 
@@ -45,15 +45,25 @@ Widths widths_of(const ModelConfig& c) {
   w.heads = c.n_heads * c.head_dim;
   w.gates = layout_of(c).gated ? w.heads : 0;
   w.qkv = layout_of(c).width();
-  w.inner = c.ffn == "none" ? 0 : c.d_ff;
+  w.inner = active_ffn_width(c);
   w.hidden = get_part(ffn_kinds(), "model.ffn", c.ffn).matrices == 3 ? 2 * w.inner : w.inner;
   return w;
 }
 
+/// The layers in which every query meets every key it sees.
+int64_t layers_with_scores(const ModelConfig& c) {
+  int64_t layers = 0;
+  for (int64_t layer = 0; layer < c.n_layers; ++layer) {
+    layers += mixer_cost(c, layer).score_width > 0 ? 1 : 0;
+  }
+  return layers;
+}
+
 /// Numbers that composed ops hold beside what backward needs of fused ones: each primitive's result stays, so that it
-/// can be looked at. Of a layer: the scores four times (product, scaled, masked, softmax) and the mask; of a token x^2,
-/// x rstd and the result of each norm, slices and transposes of q|k|v, the heads' outputs before they are joined, the
-/// parts of rotated pairs, and those of the activation. In backward two gradients of scores stand side by side.
+/// can be looked at. Of a layer with full attention: the scores four times (product, scaled, masked, softmax) and the
+/// mask; of a token x^2, x rstd and the result of each norm, slices and transposes of q|k|v, the heads' outputs before
+/// they are joined, the parts of rotated pairs, and those of the activation. In backward two gradients of scores stand
+/// side by side.
 double composed_values(const Config& config) {
   const ModelConfig& c = config.model;
   const Widths w = widths_of(c);
@@ -65,8 +75,9 @@ double composed_values(const Config& config) {
   const double T = static_cast<double>(config.data.seq_len);
   const double B = static_cast<double>(config.train.micro_batch_size);
   const double scores = B * static_cast<double>(c.n_heads) * T * T;
-  const double a_layer = 4 * scores + T * T + B * T * static_cast<double>(a_token);
-  return static_cast<double>(c.n_layers) * a_layer + 2 * scores;
+  const auto attending = static_cast<double>(layers_with_scores(c));
+  return attending * (4 * scores + T * T) + static_cast<double>(c.n_layers * a_token) * B * T +
+         (attending > 0 ? 2 * scores : 0);
 }
 
 /// Bytes of weights that are used and not trained.
@@ -112,12 +123,16 @@ MemoryEstimate estimate_memory(const Transformer& model, const Config& config) {
   const int64_t value_bytes = static_cast<int64_t>(size_of(model_dtype(config.train)));
   const double tokens = static_cast<double>(config.train.micro_batch_size) * static_cast<double>(config.data.seq_len);
   const Widths w = widths_of(c);
-  const int64_t a_layer = (w.inner > 0 ? 2 : 1) * c.d_model + w.qkv + w.heads + w.hidden;
+  const int64_t sublayers = w.inner > 0 ? 2 : 1;
+  int64_t a_token = c.n_layers * (sublayers * stream_count(c) * c.d_model + w.hidden);
+  for (int64_t layer = 0; layer < c.n_layers; ++layer) {
+    a_token += mixer_cost(c, layer).saved_values;
+  }
   const int64_t under_way = w.hidden + w.inner + w.qkv + c.d_model;
   const double bytes = static_cast<double>(value_bytes);
   return {.state = 4 * model.parameters().count() * value_bytes,
           .position_table = position_values(c) * bytes,
-          .activations = tokens * static_cast<double>(c.n_layers * a_layer) * bytes,
+          .activations = tokens * static_cast<double>(a_token) * bytes,
           .composed = config.train.ops == "composed" ? composed_values(config) * bytes : 0,
           .workspace = (tokens * static_cast<double>(under_way) + logits_at_once(config)) * bytes};
 }

@@ -10,8 +10,9 @@
 
 namespace minillm {
 
-/// Bytes. Of each token and layer backward needs the block's input, what attention adds it to, q|k|v, the heads' output
-/// and the FFN's hidden values; norms and activations can be made again from these.
+/// Bytes. Of each token and layer backward needs the block's input, what the mixer adds to it, the mixer's rows (of
+/// full attention q|k|v and the heads' output: MixerCost::saved_values) and the FFN's hidden values; norms and
+/// activations can be made again from these. Parts that are composed of primitives keep more.
 struct MemoryEstimate {
   int64_t state = 0;          ///< weights, gradients, two moments
   double position_table = 0;  ///< of rotary or sinusoidal positions

@@ -233,7 +233,7 @@ RunEnd RunLoop::finish(const Ending& ending) {
   if (ending.end == RunEnd::finished) {
     log_findings(audible(lint_metrics(metrics, summary), config()));
     if (validation_) {
-      log_findings(audible(lint_weights(model_, *validation_), config()));
+      log_findings(audible(lint_weights(model_, *validation_).findings, config()));
     }
   }
   return ending.end;

@@ -15,14 +15,6 @@ struct Row {
   bool (*used)(const Config& config);
 };
 
-bool attends(const ModelConfig& model) {
-  return model.attention == "full" || model.attention == "hybrid";
-}
-
-bool is_linear(const ModelConfig& model) {
-  return model.attention == "gdn" || model.attention == "hybrid";
-}
-
 bool is_mixture(const Config& c) {
   return c.model.ffn == "moe";
 }
@@ -50,8 +42,12 @@ bool is_mla(const Config& c) {
   return c.model.attention == "mla";
 }
 
+bool has_full_layers(const Config& c) {
+  return has_full_attention(c.model);
+}
+
 bool has_linear_layers(const Config& c) {
-  return is_linear(c.model);
+  return has_linear_attention(c.model);
 }
 
 constexpr Row table[] = {
@@ -78,16 +74,18 @@ constexpr Row table[] = {
      [](const Config& c) { return c.model.residual == "mhc" || c.model.residual == "gated"; }},
     {"model.residual_rank", "model.residual", [](const Config& c) { return c.model.residual == "gated"; }},
     {"model.residual_block", "model.residual", [](const Config& c) { return c.model.residual == "attnres"; }},
-    {"model.n_kv_heads", "model.attention", [](const Config& c) { return attends(c.model); }},
-    {"model.qk_norm", "model.attention", [](const Config& c) { return attends(c.model); }},
-    {"model.qkv_norm", "model.attention", [](const Config& c) { return attends(c.model); }},
+    {"model.n_kv_heads", "model.attention", has_full_layers},
+    {"model.qk_norm", "model.attention", has_full_layers},
+    {"model.qkv_norm", "model.attention", has_full_layers},
     {"model.qk_norm_over", "model.qk_norm", [](const Config& c) { return c.model.qk_norm || c.model.qkv_norm; }},
-    {"model.qk_clip", "model.attention", [](const Config& c) { return attends(c.model); }},
+    {"model.qk_clip", "model.attention", has_full_layers},
     {"model.qk_clip", "model.qk_norm", [](const Config& c) { return !c.model.qk_norm && !c.model.qkv_norm; }},
     {"model.attention_gate", "model.attention", [](const Config& c) { return c.model.attention != "gdn"; }},
+    {"model.attention_gate_activation", "model.attention_gate",
+     [](const Config& c) { return c.model.attention_gate != "none"; }},
     {"model.attention_gate_position", "model.attention_gate",
      [](const Config& c) { return c.model.attention_gate != "none"; }},
-    {"model.attention_gate_position", "model.attention", [](const Config& c) { return attends(c.model); }},
+    {"model.attention_gate_position", "model.attention", has_full_layers},
     {"model.full_attention_every", "model.attention", [](const Config& c) { return c.model.attention == "hybrid"; }},
     {"model.mla_q_rank", "model.attention", is_mla},
     {"model.mla_kv_rank", "model.attention", is_mla},

@@ -91,4 +91,8 @@ Var rmsnorm(Var x, Var gain, double eps, double gain_offset, Here here) {
                                      : rmsnorm_fused<float>(x, gain, eps, gain_offset, here);
 }
 
+Var rmsnorm(Var x, double eps, Here here) {
+  return rmsnorm(x, x.tape().filled({x.shape()[-1]}, 1, x.dtype()), eps, 0, here);
+}
+
 }  // namespace minillm

@@ -74,6 +74,21 @@ TEST_CASE("concat joins along any axis; a part may come twice") {
   }
 }
 
+TEST_CASE("expand repeats an axis of extent 1") {
+  Tape tape;
+  const Buffer buffer = of({2, 1, 2}, {1, 2, 3, 4});
+  Var x = tape.variable(buffer.tensor());
+  Var y = expand(x, 1, 3);
+  CHECK(y.shape() == Shape{2, 3, 2});
+  check_close(values_of(y.value()), {1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}, 0);
+  CHECK(expand(x, -2, 1).shape() == Shape{2, 1, 2});
+  CHECK_THROWS_WITH_AS(expand(x, 2, 3), doctest::Contains("axis 2 must have extent 1; found x [2, 1, 2]"), Error);
+  for (int axis : {0, 2, -1}) {
+    check_gradients([axis](Tape&, const std::vector<Var>& v) { return expand(v[0], axis, 4); },
+                    list(uniform_values({1, 3, 1}, -1, 1, 1)));
+  }
+}
+
 TEST_CASE("reshape keeps values and passes gradients through") {
   check_gradients([](Tape&, const std::vector<Var>& v) { return add(reshape(v[0], {6}), reshape(v[0], {6})); },
                   list(uniform_values({2, 3}, -1, 1, 1)));

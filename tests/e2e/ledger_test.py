@@ -1,5 +1,5 @@
 """`minillm ledger` against sums done by hand from the public sizes of each model, and against a header that a released
-file would have. Each value is one that the course states."""
+file would have. The numbers that the course states are in recomputed_test.py."""
 import json
 import math
 import struct
@@ -89,50 +89,31 @@ class Ledger(support.Case):
     def lint(checked, lint_id):
         return next(lint["message"] + " " + lint["advice"] for lint in checked["lints"] if lint["id"] == lint_id)
 
-    def test_baseline(self):  # B1 to B15
-        baseline = support.ROOT / "configs" / "baseline.toml"
-        ledger = self.ledger(baseline)
-        groups = self.groups(ledger)
-        self.assertEqual(groups["embed_tokens"]["parameters"], 524288)
-        self.assertEqual(groups["full_attention"]["per_unit"], 262144)
-        self.assertEqual(groups["ffn"]["per_unit"], 528384)
-        self.assertEqual(groups["norms"]["per_unit"], 512)
-        self.assertEqual(groups["norms"]["parameters"] - 4 * groups["norms"]["per_unit"], 256)
-        self.assertEqual(ledger["parameters"], 3688704)
-        self.assertEqual(round(100 * groups["ffn"]["share"], 1), 57.3)
-        gelu = self.groups(self.ledger(baseline, "model.ffn=gelu", "model.d_ff=1024"))["ffn"]["per_unit"]
-        self.assertEqual(gelu, 524288)
-        wide = self.check_config(baseline, "model.d_ff=1024")
-        self.assertIn("model.d_ff = 688", self.lint(wide, "E11"))
-        self.assertEqual(self.groups(wide)["ffn"]["per_unit"] / gelu - 1, 0.5)
-        self.assertIn("0.00707", self.lint(self.check_config(baseline, "model.residual_out_init=plain"), "E20"))
-        self.assertLess(abs(groups["ffn"]["per_unit"] / gelu - 1), 0.01)
-        without = self.ledger(support.ROOT / "configs" / "ablations" / "no_ffn.toml")["parameters"]
-        self.assertEqual(without, 3673344)
-        self.assertLess(abs(without / 3688704 - 1), 0.01)
-        self.assertEqual(ledger["crossover_context"], 1032)
-        halved = self.groups(self.ledger(baseline, "model.n_kv_heads=4"))["full_attention"]["derivation"]
-        self.assertEqual(halved, "2*256*256 + 2*128*256")  # B52: k and v are half as wide
+    def assert_same_counts(self, found, expected):
+        """Where two ways to one model must agree; buffers are no part of a config."""
+        for key in ("parameters", "text_parameters", "classic_estimate", "gap", "gap_items", "training_bytes"):
+            self.assertEqual(found[key], expected[key], key)
+        self.assertEqual(list(self.groups(found)), list(self.groups(expected)))
+        for name, group in self.groups(expected).items():
+            for key in ("parameters", "per_unit", "units", "share", "text_share"):
+                self.assertEqual(self.groups(found)[name][key], group[key], f"{name}.{key}")
 
-    def check_qwen(self, ledger):
-        d, f, L = QWEN["d"], QWEN["f"], QWEN["L"]
+    def test_baseline(self):
+        baseline = support.ROOT / "configs" / "baseline.toml"
+        self.assertEqual(self.ledger(baseline)["crossover_context"], 1032)
+        halved = self.groups(self.ledger(baseline, "model.n_kv_heads=4"))["full_attention"]["derivation"]
+        self.assertEqual(halved, "2*256*256 + 2*128*256")
+        wide = self.lint(self.check_config(baseline, "model.d_ff=1024"), "E11")
+        self.assertIn("model.d_ff = 688", wide)
+
+    def test_qwen_by_name(self):
+        ledger = self.ledger("qwen3.8-27b")
         groups = self.groups(ledger)
-        ffn, full, linear = (groups[name] for name in ("ffn", "full_attention", "linear_attention"))
-        self.assertEqual(ffn["per_unit"], 267386880)
-        self.assertEqual(full["per_unit"], 104858112)
-        self.assertEqual(linear["per_unit"], 115876064)
-        self.assertEqual([full["units"], linear["units"], ffn["units"]], [16, 48, 64])
-        self.assertEqual(round(ffn["per_unit"] / full["per_unit"], 2), 2.55)
-        self.assertEqual(round(100 * ffn["share"], 3), 61.598)
-        self.assertEqual(round(100 * ffn["text_share"], 3), 63.626)
-        self.assertEqual(f / d, 3.4)
-        self.assertAlmostEqual(ffn["per_unit"] / d**2, 10.2, 12)
-        self.assertEqual(groups["lm_head"]["parameters"], 1271398400)
-        self.assertEqual(ledger["classic_estimate"], 21404057600)
-        self.assertEqual(round(100 * ledger["gap"] / ledger["parameters"], 2), 22.96)
-        self.assertEqual(ledger["parameters"], 27781427952)
+        self.assertEqual([groups[name]["units"] for name in ("full_attention", "linear_attention", "ffn")],
+                         [16, 48, 64])
+        self.assertEqual(groups["full_attention"]["per_unit"], 104858112)
+        self.assertEqual(groups["linear_attention"]["per_unit"], 115876064)
         self.assertEqual(ledger["text_parameters"], 26895998464)
-        self.assertEqual(linear["per_unit"] - full["per_unit"], 11017952)
         self.assertEqual(groups["mtp"]["parameters"], 424699392)
         self.assertEqual(groups["vision"]["parameters"], 460730096)
         self.assertEqual(groups["norms"]["parameters"], 660480)
@@ -142,58 +123,29 @@ class Ledger(support.Case):
                                "ffn beyond 8 d^2 a layer": 3690987520, "norms": 660480, "lm_head": 1271398400,
                                "mtp": 424699392, "vision": 460730096})
         self.assertEqual(sum(gap.values()), ledger["gap"])
-        self.assertEqual(ledger["training_bytes"], 16 * 27781427952)  # 444.5 GB
-        embeddings = groups["embed_tokens"]["share"] + groups["lm_head"]["share"]
-        self.assertLess(embeddings, 0.10)  # B45
-        self.assertEqual(round(100 * embeddings, 2), 9.15)
-        self.assertEqual(L * 2, 128)
-
-    def check_qwen_costs(self, ledger):
-        self.assertEqual(ledger["crossover_context"], 87040)
+        self.assertEqual(ledger["training_bytes"], 444502847232)
         self.assertEqual(ledger["ffn_flops_per_token"], 34225520640)
         self.assertEqual(ledger["score_flops_per_past_token"], 393216)
         self.assertEqual(ledger["context"], 262144)
-        self.assertEqual(round(ledger["scores_to_ffn"], 4), 3.0118)
         self.assertEqual(ledger["kv_bytes_per_token"], 65536)
-        self.assertEqual(ledger["state_bytes"], 48 * 786432 * 2)
-
-    def test_qwen_by_name(self):  # B20 to B39
-        ledger = self.ledger("qwen3.8-27b")
-        self.check_qwen(ledger)
-        self.check_qwen_costs(ledger)
-        shapes = self.groups(ledger)["full_attention"]["derivation"]
-        for extent in ("12288", "6144", "1024"):  # q with its gate, the heads together, k or v
-            self.assertIn(extent, shapes)
-        writes = self.lint(self.check_config(MODELS / "qwen3.8-27b.toml", "model.residual_out_init=plain"), "E20")
-        self.assertIn("128 writes", writes)
-        self.assertIn("11.36 times", writes)
+        self.assertEqual(ledger["state_bytes"], 75497472)
 
     def test_qwen_from_huggingface(self):
         path = self.folder / "config.json"
         path.write_text(json.dumps(QWEN_CONFIG))
-        ledger = self.ledger(path)
-        self.check_qwen(ledger)
-        self.check_qwen_costs(ledger)
+        found, expected = self.ledger(path), self.ledger("qwen3.8-27b")
+        self.assert_same_counts(found, expected)
+        for key in ("active_parameters", "flops_per_token", "ffn_flops_per_token", "score_flops_per_past_token",
+                    "crossover_context", "kv_bytes_per_token", "state_bytes", "context", "scores_to_ffn"):
+            self.assertEqual(found[key], expected[key], key)
 
     def test_qwen_from_a_header(self):
         path = self.folder / "qwen.safetensors"
         path.write_bytes(header_only(qwen_tensors()))
         ledger = self.ledger(path)
-        self.check_qwen(ledger)
+        self.assert_same_counts(ledger, self.ledger("qwen3.8-27b"))
         self.assertEqual(ledger["tensors"], 1199)
         self.assertEqual(ledger["file_elements"], 27781427952)
-
-    def test_gpt2(self):  # B40 to B46
-        ledger = self.ledger("gpt2")
-        groups = self.groups(ledger)
-        self.assertEqual(ledger["parameters"], 124439808)
-        self.assertEqual(ledger["buffers"], 12582912)
-        self.assertEqual(ledger["file_elements"], 137022720)
-        self.assertEqual(round(100 * groups["ffn"]["share"], 1), 45.5)
-        tables = groups["embed_tokens"]["share"] + groups["embed_positions"]["share"]
-        self.assertEqual(round(100 * tables, 2), 31.65)
-        self.assertEqual(ledger["config"]["model"]["d_ff"], 4 * 768)
-        self.assertEqual(ledger["config"]["model"]["d_ff"], 3072)
 
     def test_gpt2_from_a_header(self):
         tensors = {"wte.weight": [50257, 768], "wpe.weight": [1024, 768], "ln_f.weight": [768], "ln_f.bias": [768]}
@@ -207,7 +159,8 @@ class Ledger(support.Case):
         path = self.folder / "gpt2.safetensors"
         path.write_bytes(header_only(tensors))
         by_file, by_config = self.ledger(path), self.ledger("gpt2")
-        for key in ("parameters", "buffers", "file_elements", "classic_estimate", "gap"):
+        self.assert_same_counts(by_file, by_config)
+        for key in ("buffers", "file_elements"):
             self.assertEqual(by_file[key], by_config[key], key)
         config = {"model_type": "gpt2", "vocab_size": 50257, "n_embd": 768, "n_layer": 12, "n_head": 12,
                   "n_positions": 1024}
@@ -215,19 +168,11 @@ class Ledger(support.Case):
         path.write_text(json.dumps(config))
         self.assertEqual(self.ledger(path)["parameters"], 124439808)
 
-    def test_other_models(self):  # B47 to B51
+    def test_other_models(self):
         wide = self.lint(self.check_config(MODELS / "deepseek-llm-67b.toml", "model.d_ff=32768"), "E11")
         self.assertIn("model.d_ff = 22016", wide)
-        plan = self.ledger(support.ROOT / "configs" / "baseline.toml", "model.vocab_size=8192", "model.d_model=384",
-                           "model.n_layers=6", "model.n_heads=6", "model.d_ff=1024")
-        self.assertEqual(plan["classic_estimate"], 13762560)
-        self.assertEqual(plan["classic_estimate"] - 8192 * 384, 10616832)
-        self.assertEqual(self.groups(plan)["embed_tokens"]["parameters"], 3145728)
         largest = self.ledger("qwen3.8-2.4t-a95b")
         self.assertEqual(largest["parameters"], 2446182725504)
-        experts = 92 * 3 * 8192 * 2048 * 513
-        self.assertEqual(round(100 * experts / largest["parameters"], 2), 97.11)
-        self.assertEqual(round(100 * self.groups(largest)["ffn"]["share"]), 97)
         self.assertEqual(round(largest["active_parameters"] / 1e9, 2), 95.29)
         self.assertEqual(self.ledger("gpt-oss-20b")["parameters"], 20914757184)
         self.assertEqual(self.ledger("gpt-oss-120b")["parameters"], 116829156672)

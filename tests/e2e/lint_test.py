@@ -43,6 +43,18 @@ class Lint(support.Case):
         self.assertIn("E06", self.lints(bad))
         self.assertEqual({lint["path"] for lint in self.lints(run, bad).values()}, {run, bad})
 
+    def test_what_was_looked_at(self):
+        run = self.train("mixture", model__ffn="moe", model__moe_experts=4, model__d_ff=16)
+        layers = json.loads(self.run_program("lint", run, "--json").stdout)["layers"]
+        self.assertEqual([layer["layer"] for layer in layers], list(range(len(layers))))
+        for layer in layers:
+            self.assertEqual(layer["path"], run)
+            self.assertAlmostEqual(sum(layer["expert_shares"]), 1)
+            for key in ("stream_rms", "token_cosine", "first_token_share", "largest_score", "ffn_largest", "ffn_dead"):
+                self.assertIsInstance(layer[key], (int, float), key)
+        self.assertRegex(self.run_program("lint", run).stdout, r"layer +stream RMS")
+        self.assertEqual(json.loads(self.run_program("lint", self.config(), "--json").stdout)["layers"], [])
+
     def test_a_silence_may_change_at_resume(self):
         run = self.train("run", model__residual="none", train__steps=6)
         said = self.run_program("train", "--resume", run, "train.steps=8", "run.silence=E01, E12").stderr
@@ -85,7 +97,7 @@ class Lint(support.Case):
     def test_the_page_lists_every_lint(self):
         page = (support.ROOT / "docs" / "lints.md").read_text()
         told = re.findall(r"^\| (E\d\d) \| (\w+) \| ([^|]*) \|", page, re.M)
-        listed = re.findall(r"^(E\d\d)\s+(\w+)\s+(.*?)\s{2,}\w+$", self.run_program("lint", "--list").stdout, re.M)
+        listed = re.findall(r"^(E\d\d)\s+(\w+)\s+(.*?)\s{2,}\S.*$", self.run_program("lint", "--list").stdout, re.M)
         self.assertGreater(len(listed), 25)
         self.assertEqual(told, listed)
 

@@ -126,6 +126,19 @@ def unit_rms(x, eps):
     return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps)
 
 
+# --- positions -------------------------------------------------------------------------------------------------------
+
+def sinusoidal(w, x):
+    """PE(t, 2i) = sin(t / 10000^(2i / D)), PE(t, 2i + 1) = cos of the same."""
+    angle = torch.arange(T, dtype=torch.float64)[:, None] / \
+        10000.0 ** (torch.arange(0, D, 2, dtype=torch.float64) / D)
+    return x + torch.stack([torch.sin(angle), torch.cos(angle)], -1).reshape(T, D)
+
+
+def learned(longest):
+    return lambda w, x: x + w('embed_positions.weight', longest, D)[:T]
+
+
 # --- attention -------------------------------------------------------------------------------------------------------
 
 def rope(x, fraction=1.0):
@@ -149,34 +162,36 @@ def attend(q, k, v, causal=True):
     return torch.einsum('bhtu,buhd->bthd', torch.softmax(scores, -1), v)
 
 
-def attention(kv_heads=2, heads=2, hd=4, gate='none', position='attended', bias=False, norms='', over='head',
-              causal=True):
-    """`norms` says which of q, k and v are normalised, `over` whether by head or over the whole width."""
+def attention(kv_heads=2, heads=2, hd=4, rotated=1.0, gate='none', position='attended', gate_activation=torch.sigmoid,
+              bias=False, norms='', over='head', gains_from_zero=False, causal=True):
+    """`rotated` is RoPE's share of a head; `norms` says which of q, k and v are normalised, `over` whether by head or
+    over the whole width."""
+    in_q_proj = gate == 'elementwise' and position == 'attended' and gate_activation is torch.sigmoid
+
     def run(w, x):
         def normed(part, which):
             if which not in norms:
                 return part
             whole = over == 'width'
             flat = part.reshape(B, T, -1) if whole else part
-            gain = w(f'self_attn.{which}_norm.weight', flat.shape[-1])
+            gain = w(f'self_attn.{which}_norm.weight', flat.shape[-1]) + (1 if gains_from_zero else 0)
             return (unit_rms(flat, 1e-6) * gain).reshape(part.shape)
 
         def gated(part, where):
             """part [B, T, n, width], multiplied when the gate stands at `where`."""
-            if gate == 'none' or position != where or (gate == 'elementwise' and where == 'attended'):
+            if gate == 'none' or position != where or in_q_proj:
                 return part
             n, width = part.shape[2:]
             factors = 1 if gate == 'headwise' else width
             logits = x @ w('self_attn.gate_proj.weight', n * factors, D).T
-            return part * torch.sigmoid(logits.reshape(B, T, n, factors))
+            return part * gate_activation(logits.reshape(B, T, n, factors))
 
-        in_q_proj = gate == 'elementwise' and position == 'attended'
         q = linear(w, 'self_attn.q_proj', x, heads * hd * (2 if in_q_proj else 1), bias).reshape(B, T, heads, -1)
         q, gate_logits = q[..., :hd], q[..., hd:]
         k = linear(w, 'self_attn.k_proj', x, kv_heads * hd, bias).reshape(B, T, kv_heads, hd)
         v = linear(w, 'self_attn.v_proj', x, kv_heads * hd, bias).reshape(B, T, kv_heads, hd)
         q, k, v = normed(gated(q, 'q'), 'q'), normed(gated(k, 'k'), 'k'), normed(gated(v, 'v'), 'v')
-        out = attend(rope(q), rope(k), v, causal)
+        out = attend(rope(q, rotated), rope(k, rotated), v, causal)
         if in_q_proj:
             out = out * torch.sigmoid(gate_logits)
         out = gated(out, 'attended').reshape(B, T, heads * hd)
@@ -274,6 +289,9 @@ def mixture(experts, k, shared=0, width=6, bias=False, unit=lambda gate, up: sil
 
 # --- residual connections: a stack of two blocks --------------------------------------------------------------------
 
+OWN_STREAM = 1  # what mHC adds to the mixing logits' diagonal
+
+
 class Sub:
     """The weights of one place in the model."""
 
@@ -314,7 +332,7 @@ def mhc_stack(w, x, n=3):
         logits, base, scale = split(place, X, 2 * n + n * n)
         pre = torch.sigmoid(scale[0] * logits[..., :n] + base[:n]) + 1e-6
         post = 2 * torch.sigmoid(scale[1] * logits[..., n:2 * n] + base[n:2 * n])
-        comb = (scale[2] * logits[..., 2 * n:] + base[2 * n:]).reshape(B, T, n, n) + 4 * torch.eye(n)
+        comb = (scale[2] * logits[..., 2 * n:] + base[2 * n:]).reshape(B, T, n, n) + OWN_STREAM * torch.eye(n)
         comb = torch.softmax(comb, -1) + 1e-6
         comb = comb / (comb.sum(-2, keepdim=True) + 1e-6)
         for _ in range(19):

@@ -15,8 +15,8 @@ import torch
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 from part_formulas import (  # noqa: E402
     B, D, T, Weights, attention, attnres_stack, batchnorm, clamp_unit, gated_deltanet, gated_ffn, gated_stack, gelu,
-    gelu_tanh, latent_attention, layernorm, mhc_stack, mixture, oai_unit, plain_ffn, plain_stack, rmsnorm,
-    scalenorm, silu, situ_unit, uniform, zero_centered)
+    gelu_tanh, latent_attention, layernorm, learned, mhc_stack, mixture, oai_unit, plain_ffn, plain_stack, rmsnorm,
+    scalenorm, silu, sinusoidal, situ_unit, uniform, zero_centered)
 
 CONFIG = ['model.vocab_size=11', 'model.d_model=8', 'model.n_heads=2', 'model.d_ff=6', 'model.max_seq_len=5',
           'data.seq_len=5']
@@ -45,8 +45,11 @@ PARTS = [
     ('norm', 'scalenorm', ['model.norm=scalenorm', 'model.norm_eps=1e-3'], scalenorm),
     ('norm', 'batchnorm', ['model.norm=batchnorm', 'model.norm_eps=1e-3'], batchnorm),
     ('norm', 'none', ['model.norm=none'], lambda w, x: x),
+    ('position', 'sinusoidal', ['model.position=sinusoidal'], sinusoidal),
+    ('position', 'learned', ['model.position=learned', 'model.max_seq_len=7'], learned(7)),
     ('mixer', 'full', ['model.attention=full'], attention()),
     ('mixer', 'full_mqa_bias', ['model.n_kv_heads=1', 'model.bias=true'], attention(kv_heads=1, bias=True)),
+    ('mixer', 'partial_rope', ['model.head_dim=8', 'model.rope_fraction=0.5'], attention(hd=8, rotated=0.5)),
 ]
 GDN = ['model.attention=gdn', 'model.gdn_value_heads=4', 'model.gdn_key_heads=2', 'model.gdn_key_dim=3',
        'model.gdn_value_dim=2']
@@ -65,9 +68,15 @@ PARTS += [
     ('mixer', 'qk_norm_width_gated', ['model.qk_norm=true', 'model.qk_norm_over=width',
                                       'model.attention_gate=elementwise'],
      attention(norms='qk', over='width', gate='elementwise')),
+    ('mixer', 'qk_norm_zero_centered', ['model.norm=zero_centered_rmsnorm', 'model.qk_norm=true', 'model.n_kv_heads=1'],
+     attention(kv_heads=1, norms='qk', gains_from_zero=True)),
     ('mixer', 'qkv_norm', ['model.qkv_norm=true'], attention(norms='qkv')),
     ('mixer', 'qkv_norm_width', ['model.qkv_norm=true', 'model.qk_norm_over=width'],
      attention(norms='qkv', over='width')),
+    ('mixer', 'qwen_full', ['model.norm=zero_centered_rmsnorm', 'model.qk_norm=true', 'model.n_heads=4',
+                            'model.n_kv_heads=2', 'model.head_dim=16', 'model.rope_fraction=0.25',
+                            'model.attention_gate=elementwise'],
+     attention(kv_heads=2, heads=4, hd=16, rotated=0.25, gate='elementwise', norms='qk', gains_from_zero=True)),
     ('mixer', 'encoder', ['model.causal=false', 'data.objective=masked'], attention(causal=False)),
     ('mixer', 'mla', MLA, latent_attention()),
     ('mixer', 'mla_q_rank', MLA + ['model.mla_q_rank=5'], latent_attention(q_rank=5)),
@@ -89,6 +98,9 @@ for gate in ('elementwise', 'headwise'):
                       ['model.n_kv_heads=1', f'model.attention_gate={gate}',
                        f'model.attention_gate_position={position}'],
                       attention(kv_heads=1, gate=gate, position=position)))
+    PARTS.append(('mixer', f'gate_{gate}_silu',
+                  ['model.n_kv_heads=1', f'model.attention_gate={gate}', 'model.attention_gate_activation=silu'],
+                  attention(kv_heads=1, gate=gate, gate_activation=silu)))
 
 
 def record(kind, name, overrides, formula):

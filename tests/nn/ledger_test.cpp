@@ -56,6 +56,48 @@ TEST_CASE("the baseline's ledger, line by line") {
   CHECK(ledger.flops_per_token == 3 * (2 * (4 * (262144 + 528384) + 524288) + 4 * 2 * 2 * 257 * 256 / 2));
 }
 
+TEST_CASE("8 d / 3, rounded up") {
+  CHECK(gated_width(256, 16) == 688);
+  CHECK(gated_width(4096, 256) == 11008);  // Llama 2 7B
+  CHECK(gated_width(8192, 256) == 22016);  // DeepSeek LLM 67B
+  CHECK(gated_width(5120, 256) == 13824);
+  CHECK(gated_width(24, 16) == 64);  // where it divides, itself
+}
+
+TEST_CASE("a decoder of latent attention meets each past token's latent, not its keys and values") {
+  ModelConfig config = baseline();
+  config.attention = "mla";
+  config.rope_fraction = 0.5;
+  config.mla_kv_rank = 64;
+  derive(config, 0, 256);
+  const Ledger ledger = make_ledger(Transformer(config));
+  // In each of four layers 8 heads: a product of 64 + 16 elements for the score, 64 for the sum; a latent and a key.
+  CHECK(ledger.score_flops_per_past == 4 * 8 * 2 * (80 + 64));
+  CHECK(ledger.kv_values_per_token == 4 * 80);
+  CHECK(make_ledger(Transformer([] {
+          ModelConfig full = baseline();
+          derive(full, 0, 256);
+          return full;
+        }()))
+            .score_flops_per_past == 4 * 4 * 256);
+}
+
+TEST_CASE("a gate on attention is counted wherever it stands") {
+  const auto gate_of = [](const char* gate, const char* activation) {
+    ModelConfig config = baseline();
+    config.attention_gate = gate;
+    config.attention_gate_activation = activation;
+    derive(config, 0, 256);
+    return make_ledger(Transformer(config));
+  };
+  CHECK(gate_of("none", "sigmoid").gate_parameters == 0);
+  CHECK(gate_of("elementwise", "sigmoid").gate_parameters == 256 * 256);
+  CHECK(gate_of("elementwise", "sigmoid").query_rows == 512);
+  CHECK(gate_of("elementwise", "silu").gate_parameters == 256 * 256);
+  CHECK(gate_of("elementwise", "silu").query_rows == 256);
+  CHECK(gate_of("headwise", "sigmoid").gate_parameters == 8 * 256);
+}
+
 TEST_CASE("counts of the matched variants") {
   struct Row {
     const char* what;
@@ -148,7 +190,8 @@ TEST_CASE("of a mixture the chosen experts are active") {
   config.moe_shared_d_ff = 100;
   derive(config, 0, 256);
   const Ledger ledger = make_ledger(Transformer(config));
-  CHECK(group(ledger, "ffn").per_unit == 4 * 256 + 4 * 3 * 256 * 172 + 3 * 256 * 100);
+  CHECK(group(ledger, "ffn").per_unit == 4 * 3 * 256 * 172 + 3 * 256 * 100);
+  CHECK(group(ledger, "router").per_unit == 4 * 256);
   CHECK(ledger.parameters - ledger.active_parameters == 4 * 3 * 3 * 256 * 172);
   CHECK(ledger.crossover_context() == 1.5 * 272);
 }

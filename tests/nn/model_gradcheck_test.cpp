@@ -36,6 +36,8 @@ const Variant variants[] = {
     {"batchnorm", [](ModelConfig& c) { c.norm = "batchnorm"; }},
     {"no norm", [](ModelConfig& c) { c.norm = "none"; }},
     {"headwise gate", [](ModelConfig& c) { c.attention_gate = "headwise"; }},
+    {"SiLU gate",
+     [](ModelConfig& c) { c.attention_gate = "elementwise", c.attention_gate_activation = "silu", c.n_kv_heads = 2; }},
     {"gate on values", [](ModelConfig& c) { c.attention_gate = "elementwise", c.attention_gate_position = "v"; }},
     {"gate on the output", [](ModelConfig& c) { c.attention_gate = "headwise", c.attention_gate_position = "output"; }},
     {"moe", [](ModelConfig& c) { c.ffn = "moe", c.moe_experts = 3; }},

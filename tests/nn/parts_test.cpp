@@ -191,7 +191,7 @@ TEST_CASE("ScaleNorm is RMSNorm with one gain for all, divided by the square roo
 TEST_CASE("mHC's mixing matrix is doubly stochastic, so no stream grows") {
   Tape tape;
   const Buffer logits = normal_values({200, 4, 4}, 9);
-  Var matrix = sinkhorn(tape.variable(logits.tensor()), 1e-6);
+  Var matrix = mixing_matrix(tape.variable(logits.tensor()), 1e-6);
   double worst_row = 0;
   double worst_column = 0;
   for (int64_t m = 0; m < 200; ++m) {
@@ -223,4 +223,34 @@ TEST_CASE("the chosen are the k largest, the earlier of equal ones, and a NaN is
   CHECK(std::isnan(best.value().at(4)));
   CHECK(best.node().distance_to_kink(tape) == 0);
   CHECK_THROWS_WITH_AS(top_k(leaf, 5, index), doctest::Contains("at least 5 columns"), Error);
+}
+
+TEST_CASE("a sublayer that writes another shape than it reads is refused before it broadcasts into the stream") {
+  class Narrow final : public Sublayer {
+   public:
+    using Sublayer::Sublayer;
+    Var forward(Var x) const override { return slice(x, -1, 0, 1); }
+  };
+  for (const char* residual : {"plain", "none", "mhc", "gated", "attnres"}) {
+    CAPTURE(residual);
+    ModelConfig config;
+    config.vocab_size = 11;
+    config.d_model = 8;
+    config.n_heads = 2;
+    config.residual = residual;
+    derive(config, 0, 4);
+    ParameterStore store;
+    const Scope scope(store, "");
+    const auto connection = make_residual(config, scope / "residual");
+    const auto ends = make_stream_ends(config, scope / "stream");
+    const auto norm = make_sublayer_norm(config, scope / "norm");
+    store.allocate(DType::float64);
+    store.initialize(1);
+    Tape tape;
+    const Buffer x = normal_values({1, 4, 8}, 1);
+    Stream stream = ends->enter(tape.variable(x.tensor()));
+    CHECK_THROWS_WITH_AS(connection->forward(stream, *norm, Narrow(scope / "narrow")),
+                         doctest::Contains("narrow must write the shape it reads, [1, 4, 8]; it wrote [1, 4, 1]"),
+                         Error);
+  }
 }

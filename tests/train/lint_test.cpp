@@ -71,6 +71,13 @@ TEST_CASE("each lint of a config fires on its setting and not beside it") {
       {"E12", [](Config& c) { c.model.d_ff = 90; }, [](Config& c) { c.model.d_ff = 112; }},
       {"E13", [](Config& c) { c.optim.decay_norms = true; },
        [](Config& c) { c.optim.decay_norms = true, c.model.norm = "zero_centered_rmsnorm"; }},
+      {"E13",
+       [](Config& c) {
+         c.optim.decay_norms = true, c.model.norm = "zero_centered_rmsnorm", c.model.attention = "hybrid";
+       },
+       [](Config& c) { c.optim.decay_norms = true, c.model.norm = "none"; }},
+      {"E13", [](Config& c) { c.optim.decay_norms = true, c.model.norm = "none", c.model.qk_norm = true; },
+       [](Config& c) { c.model.norm = "none", c.model.qk_norm = true; }},
       {"E19", [](Config& c) { c.model.final_norm = 0; }, post},
       {"E19", [](Config& c) { c.model.final_norm = 0; },
        [](Config& c) { c.model.final_norm = 0, c.model.norm = "none"; }},
@@ -172,7 +179,7 @@ std::vector<Finding> lints_of_weights(const Config& config, const std::function<
   Transformer model(config.model);
   model.allocate(DType::float32, 1, false);
   change(model);
-  return lint_weights(model, validation_windows(data.val, config.data));
+  return lint_weights(model, validation_windows(data.val, config.data)).findings;
 }
 
 /// Multiplies every tensor whose name ends so.
@@ -226,6 +233,20 @@ TEST_CASE("experts that get everything, and a first token that does") {
   CHECK(uneven.back().what.find("in layer 1 one of 8 experts gets 100.0 % of the choices, another 0.0 %") == 0);
   CHECK_FALSE(
       has(lints_of_weights(complete(base()), [](Transformer& model) { scale(model, "q_proj.weight", 0); }), "E23"));
+  Config sink = base();
+  sink.model.position = "learned";
+  const std::vector<Finding> sunk = lints_of_weights(complete(sink), [](Transformer& model) {
+    for (const NamedTensor& tensor : model.parameters().named_tensors()) {
+      const bool is_positions = tensor.name.ends_with("embed_positions.weight");
+      const bool makes_scores = tensor.name.ends_with("q_proj.weight") || tensor.name.ends_with("k_proj.weight");
+      for (int64_t i = 0; i < tensor.value.numel() && (is_positions || makes_scores); ++i) {
+        // The first position is large in channel 0, the others a little: there alone keys are large.
+        const double position = i == 0 ? 100 : i % 32 == 0 ? 0.02 : 0;
+        tensor.value.set(i, is_positions ? position : i % 32 == 0 ? 3 : 0);
+      }
+    }
+  });
+  REQUIRE(has(sunk, "E23"));
 }
 
 TEST_CASE("dead units are those that are 0 for every token") {

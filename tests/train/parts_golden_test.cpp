@@ -1,6 +1,7 @@
 // Every part alone, in double, against PyTorch: output and all gradients of tests/golden/parts.json.
 
 #include "nn/block.h"
+#include "nn/position.h"
 #include "tests/golden/golden_weights.h"
 #include "train/config_file.h"
 
@@ -71,12 +72,24 @@ BuiltPart built(std::unique_ptr<Part> part) {
   return {std::move(part), [pointer](Var x) { return pointer->forward(x); }};
 }
 
+BuiltPart built_positions(const ModelConfig& config, const Scope& scope) {
+  auto part = std::make_unique<PositionEmbedding>(config, scope);
+  PositionEmbedding* pointer = part.get();
+  return {std::move(part), [pointer](Var x) {
+            pointer->allocate(x.dtype());
+            return pointer->add_to(x);
+          }};
+}
+
 BuiltPart build(const std::string& kind, const ModelConfig& config, const Scope& root, const RopeTable& rope) {
   if (kind == "ffn") {
     return built(make_ffn(config, root / "mlp"));
   }
   if (kind == "norm") {
     return built(make_norm(config, root / "norm", config.d_model));
+  }
+  if (kind == "position") {
+    return built_positions(config, root / "embed_positions");
   }
   if (kind == "mixer") {
     return built(make_mixer(config, root, rope, 0));
@@ -149,7 +162,7 @@ void check_part(const json& file, const json& part, const TapeOptions& options) 
 
 TEST_CASE("every part gives PyTorch's output and gradients, fused and composed") {
   const json file = read_parts();
-  CHECK(file["parts"].size() >= 29);
+  CHECK(file["parts"].size() >= 59);
   for (const json& part : file["parts"]) {
     CAPTURE(part["name"].get<std::string>());
     check_part(file, part, {});

@@ -22,8 +22,9 @@ TEST_CASE("a key that was set and has no effect is told, with its place and what
   CHECK(notes_of("", {"optim.decay_fraction=0.1"}) ==
         Notes{"command line: optim.decay_fraction is not used: optim.schedule is \"cosine\""});
   CHECK(notes_of("[model]\nffn = \"none\"\nd_ff = 64\nmoe_top_k = 1\n").size() == 2);
-  CHECK(notes_of("[model]\nattention = \"mla\"\nattention_gate = \"headwise\"\nattention_gate_position = \"v\"\n") ==
-        Notes{"a.toml:4: model.attention_gate_position is not used: model.attention is \"mla\""});
+  CHECK(notes_of("[model]\nattention = \"mla\"\nrope_fraction = 0.5\nattention_gate = \"headwise\"\n"
+                 "attention_gate_position = \"v\"\n") ==
+        Notes{"a.toml:5: model.attention_gate_position is not used: model.attention is \"mla\""});
 }
 
 TEST_CASE("a key that has its effect, or was not set, is not told") {

@@ -1,0 +1,128 @@
+// What one forward pass shows of each layer, where the values are known.
+
+#include "generate/layer_statistics.h"
+
+#include "core/rng.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace minillm;
+
+namespace {
+
+constexpr int64_t T = 6;
+
+ModelConfig small() {
+  ModelConfig config;
+  config.vocab_size = 50;
+  config.d_model = 16;
+  config.n_layers = 2;
+  config.n_heads = 2;
+  config.d_ff = 24;
+  return config;
+}
+
+/// Sets every element of the weights whose name ends so to value(i).
+void set(Transformer& model, std::string_view ending, const std::function<double(int64_t)>& value) {
+  for (const NamedTensor& tensor : model.parameters().named_tensors()) {
+    if (tensor.name.ends_with(ending)) {
+      for (int64_t i = 0; i < tensor.value.numel(); ++i) {
+        tensor.value.set(i, value(i));
+      }
+    }
+  }
+}
+
+std::vector<LayerStatistics> of(ModelConfig config, const std::function<void(Transformer&)>& change) {
+  derive(config, 0, T);
+  Transformer model(config);
+  model.allocate(DType::float32, 1, false);
+  change(model);
+  std::vector<int32_t> ids(2 * T);
+  RandomStream random(random_key(1, "ids"));
+  for (int32_t& id : ids) {
+    id = static_cast<int32_t>(random.below(50));
+  }
+  return layer_statistics(model, ids, 2);
+}
+
+const auto zero = [](int64_t) { return 0.0; };
+
+}  // namespace
+
+TEST_CASE("a stream that no sublayer writes to keeps its size, and equal tokens have cosine 1") {
+  const std::vector<LayerStatistics> layers = of(small(), [](Transformer& model) {
+    set(model, "o_proj.weight", zero);
+    set(model, "down_proj.weight", zero);
+    set(model, "embed_tokens.weight", [](int64_t i) { return i % 16 == 0 ? 8.0 : 0.0; });  // all rows alike
+  });
+  REQUIRE(layers.size() == 2);
+  for (const LayerStatistics& layer : layers) {
+    CHECK(layer.stream_rms == doctest::Approx(8 / std::sqrt(16.0)));
+    CHECK(layer.token_cosine == doctest::Approx(1));
+    CHECK(layer.expert_shares.empty());
+  }
+}
+
+TEST_CASE("even attention gives the first token 1/(t + 1) on average, and its largest score is 0") {
+  const std::vector<LayerStatistics> layers =
+      of(small(), [](Transformer& model) { set(model, "q_proj.weight", zero); });
+  const double even = (1.0 / 2 + 1.0 / 3 + 1.0 / 4 + 1.0 / 5 + 1.0 / 6) / 5;
+  CHECK(layers[0].first_token_share == doctest::Approx(even));
+  CHECK(layers[0].largest_score == 0);
+}
+
+TEST_CASE("a first token that all queries look for gets all attention, by the score that it has") {
+  ModelConfig config = small();
+  config.position = "learned";
+  config.bias = true;
+  const std::vector<LayerStatistics> layers = of(config, [](Transformer& model) {
+    // Position 0 is sqrt(16) in its first channel behind the norm; only there keys are 4 in every element.
+    set(model, "embed_positions.weight", [](int64_t i) { return i == 0 ? 1e3 : 0.0; });
+    set(model, "k_proj.weight", [](int64_t i) { return i % 16 == 0 ? 1.0 : 0.0; });
+    set(model, "q_proj.weight", zero);
+    set(model, "q_proj.bias", [](int64_t) { return 2.0; });
+  });
+  CHECK(layers[0].first_token_share > 0.999);
+  CHECK(layers[0].largest_score == doctest::Approx(8 * 2 * 4 / std::sqrt(8.0)).epsilon(1e-3));
+}
+
+TEST_CASE("what down_proj reads: its largest value, and the units that are 0 for every token") {
+  ModelConfig config = small();
+  config.ffn = "relu";
+  config.bias = true;
+  const std::vector<LayerStatistics> layers = of(config, [](Transformer& model) {
+    set(model, "up_proj.weight", zero);
+    set(model, "up_proj.bias", [](int64_t i) { return i < 6 ? -1.0 : static_cast<double>(i); });
+  });
+  CHECK(layers[1].ffn_largest == 23);
+  CHECK(layers[1].ffn_dead == 6.0 / 24);
+}
+
+TEST_CASE("of a mixture the experts' shares, and the hidden values of all that worked") {
+  ModelConfig config = small();
+  config.ffn = "moe";
+  config.moe_experts = 4;
+  config.moe_top_k = 2;
+  config.moe_unit = "reglu";
+  config.moe_shared_d_ff = 8;
+  config.bias = true;
+  const std::vector<LayerStatistics> layers = of(config, [](Transformer& model) {
+    set(model, "router.weight", zero);  // equal scores: the first two are chosen
+    for (const char* matrix : {"gate_proj.weight", "up_proj.weight"}) {
+      set(model, matrix, zero);
+    }
+    set(model, "experts.gate_proj.bias", [](int64_t i) { return i % 24 < 12 ? -1.0 : 1.0; });
+    set(model, "experts.up_proj.bias", [](int64_t i) { return i == 23 ? 7.0 : 1.0; });
+    set(model, "shared_expert.gate_proj.bias", [](int64_t) { return 1.0; });
+    set(model, "shared_expert.up_proj.bias", [](int64_t) { return -9.0; });
+  });
+  CHECK(layers[0].expert_shares == std::vector<double>{0.5, 0.5, 0, 0});
+  CHECK(layers[0].ffn_largest == 9);
+  CHECK(layers[0].ffn_dead == 24.0 / (2 * 24 + 8));
+}
