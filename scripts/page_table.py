@@ -20,6 +20,24 @@ def put(page, name, text):
     (DOCS / page).write_text(f'{before}<!-- {name} -->\n\n{text.strip()}\n\n<!-- /{name} -->{behind}', encoding='utf-8')
 
 
+def put_row(page, name, header, row, order=()):
+    """Puts one row into such a table, in the place of the one with the same first cell. For what is measured row by row
+    over days. `order`: first cells as they shall stand; others come last."""
+    rows = [cells for cells in _rows(page, name) if cells[0] != row[0]] + [[str(cell) for cell in row]]
+    places = {cell: place for place, cell in enumerate(order)}
+    rows.sort(key=lambda cells: places.get(cells[0], len(places)))
+    put(page, name, markdown(header, rows))
+
+
+def _rows(page, name):
+    """The cells of a table's rows, without the header."""
+    before, behind = _split(page, name)
+    text = (DOCS / page).read_text(encoding='utf-8')
+    table = text[len(before):len(text) - len(behind)]
+    lines = [line for line in table.splitlines() if line.startswith('|')]
+    return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
+
+
 def _split(page, name):
     """(what stands before the first marker, what stands behind the second)."""
     begin, end = f'<!-- {name} -->\n', f'<!-- /{name} -->'
