@@ -20,7 +20,7 @@ namespace minillm::cli {
 
 namespace {
 
-constexpr double most_bytes = 9e18;                         // of 64-bit numbers
+constexpr double most_bytes = 9e18;                         // what 64 bits hold
 constexpr int64_t most_parameters = 1'000'000'000'000'000;  // counts stay exact
 
 void print_json(const Config& config, const Ledger& ledger, const std::vector<Finding>& lints,
@@ -40,7 +40,7 @@ void print_text(const LoadedConfig& loaded, const Ledger& ledger, const std::vec
                 const MemoryEstimate& memory) {
   fmt::print("{}\n{}", to_toml(loaded.config, loaded.origins), parts_text(ledger));
   fmt::print(
-      "weights, gradients and optimizer take {} in {}, training about {}; it costs {:.2f} MFLOP a token at {} "
+      "weights, gradients and optimizer take {} in {}, training at least {}; a token costs {:.2f} MFLOP at {} "
       "positions\n",
       bytes_text(static_cast<double>(memory.state)), loaded.config.train.dtype, bytes_text(memory.total()),
       static_cast<double>(ledger.flops_per_token) / 1e6, loaded.config.model.max_seq_len);

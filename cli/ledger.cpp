@@ -107,7 +107,8 @@ std::string context_text(const Counted& counted, const std::vector<int64_t>& con
         "scores and weighted sums cost as much as the FFN's matrices at {:.6g} past tokens; "
         "over a whole sequence, where\na token sees half of it on average, at {:.6g}. Projections, softmax, the "
         "states of linear layers and the head are not counted.\n",
-        crossover, 2 * crossover - 1);
+        crossover,
+        2 * static_cast<double>(ledger.ffn_flops_per_token) / static_cast<double>(ledger.score_flops_per_pair) - 1);
   }
   return text;
 }
@@ -179,10 +180,11 @@ JsonObject to_json(const Counted& counted, int64_t context) {
   return json;
 }
 
-/// A row of the comparison: a number of each model, and its share where it has one.
+/// A row of the comparison: a number of each model.
 struct ComparedRow {
   std::string name;
-  std::vector<std::optional<int64_t>> parameters = {};  ///< none: the model has no such part
+  std::vector<std::optional<int64_t>> parameters = {};  ///< none: not there, or not known of a file of weights
+  bool begins_sums = false;                             ///< sums of parts from here on
 };
 
 std::vector<ComparedRow> compared_rows(const std::vector<Counted>& models) {
@@ -199,7 +201,7 @@ std::vector<ComparedRow> compared_rows(const std::vector<Counted>& models) {
       rows.push_back(row);
     }
   }
-  ComparedRow tables{"embeddings and head"};
+  ComparedRow tables{.name = "embeddings and head", .begins_sums = true};
   ComparedRow text{"text model"};
   ComparedRow active{"works on a token"};
   ComparedRow all{"all"};
@@ -219,7 +221,10 @@ std::vector<ComparedRow> compared_rows(const std::vector<Counted>& models) {
 }
 
 /// "same" where two models agree, else by how much the second has more.
-std::string difference_text(const ComparedRow& row) {
+std::string difference_text(const ComparedRow& row, bool is_known) {
+  if (!is_known) {
+    return "-";
+  }
   const int64_t more = row.parameters[1].value_or(0) - row.parameters[0].value_or(0);
   if (more == 0) {
     return "same";
@@ -236,11 +241,13 @@ void print_comparison(const std::vector<Counted>& models) {
   }
   const bool are_two = models.size() == 2;
   if (are_two) {
-    headings.emplace_back("the second's");
+    headings.emplace_back("difference");
   }
   Table table(headings);
+  bool are_sums = false;
   for (const ComparedRow& row : compared_rows(models)) {
-    if (row.name == "embeddings and head") {
+    if (row.begins_sums) {
+      are_sums = true;
       table.add_rule();
     }
     std::vector<std::string> cells = {row.name};
@@ -251,7 +258,8 @@ void print_comparison(const std::vector<Counted>& models) {
       cells.push_back(parameters ? percent_text(static_cast<double>(*parameters) / all) : "-");
     }
     if (are_two) {
-      cells.push_back(difference_text(row));
+      const bool is_known = row.parameters[0] && row.parameters[1];
+      cells.push_back(difference_text(row, is_known || !are_sums));  // a part that is not there has no parameters
     }
     table.add_row(cells);
   }
@@ -288,8 +296,8 @@ void print_stages(const Counted& counted, const std::optional<int64_t>& layer, b
     return;
   }
   const std::string what = layer ? fmt::format("layer {}", *layer) : "from token ids to logits";
-  fmt::print("{}, {}; T tokens:\n{}{} writes to the residual stream in {} layers\n", counted.name, what,
-             stages_text(stages), residual_writes(config), config.n_layers);
+  fmt::print("{}, {}; T tokens:\n{}{} sublayers write in {} layers\n", counted.name, what, stages_text(stages),
+             residual_writes(config), config.n_layers);
 }
 
 int run(const Arguments& arguments) {

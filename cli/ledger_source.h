@@ -1,5 +1,5 @@
 #pragma once
-// What `minillm ledger` counts: a config, a preset, a Hugging Face config.json, or the header of a safetensors file.
+// What `minillm ledger` counts. A config, a preset, a Hugging Face config.json, or the header of a safetensors file.
 
 #include "nn/ledger.h"
 #include "train/train_config.h"

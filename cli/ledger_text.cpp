@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace minillm::cli {
 
 namespace {
@@ -46,8 +48,10 @@ double ratio(int64_t part, int64_t whole) {
 }  // namespace
 
 std::string percent_text(double share) {
-  const bool is_tiny = share > 0 && share < 1e-4;  // would be 0.00 or 0.01
-  return is_tiny ? fmt::format("{:.2g} %", 100 * share) : fmt::format("{:.2f} %", 100 * share);
+  const double percent = 100 * share;
+  const bool is_tiny = percent > 0 && percent < 0.01;  // two decimals would leave nothing of it
+  const int decimals = is_tiny ? 1 - static_cast<int>(std::floor(std::log10(percent))) : 2;
+  return fmt::format("{:.{}f} %", percent, decimals);
 }
 
 std::string parts_text(const TensorCount& count) {
@@ -139,9 +143,12 @@ void add_widths(JsonObject& json, const Ledger& ledger, const ModelConfig& confi
 std::string widths_text(const Ledger& ledger, const ModelConfig& config) {
   std::string text;
   if (config.ffn != "none") {
-    text += fmt::format("d_ff {} is {:.4g} d; 8 d / 3 = {:.2f}, up to a multiple of 16 {}, of 256 {}\n",
-                        thousands(config.d_ff), ratio(config.d_ff, config.d_model), ratio(8 * config.d_model, 3),
-                        thousands(gated_width(config.d_model, 16)), thousands(gated_width(config.d_model, 256)));
+    text += fmt::format("d_ff {} is {:.4g} d", thousands(config.d_ff), ratio(config.d_ff, config.d_model));
+    const bool is_dense_gated = config.ffn != "moe" && unit_kind(config) != nullptr;
+    text += !is_dense_gated ? "\n"
+                            : fmt::format("; 8 d / 3 = {:.2f}, up to a multiple of 16 {}, of 256 {}\n",
+                                          ratio(8 * config.d_model, 3), thousands(gated_width(config.d_model, 16)),
+                                          thousands(gated_width(config.d_model, 256)));
   }
   if (ledger.gate_parameters > 0) {
     text += fmt::format(
@@ -155,10 +162,10 @@ std::string widths_text(const Ledger& ledger, const ModelConfig& config) {
 
 std::string stages_text(const std::vector<Stage>& stages) {
   Table table({"", "stage", "reads", "writes", "parameters", ""});
-  for (const Stage& stage : stages) {
-    const bool learns = stage.parameters > 0;
-    table.add_row({std::to_string(&stage - stages.data() + 1), stage.name, stage.reads, stage.writes,
-                   learns ? thousands(stage.parameters) : "-", stage.what});
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const Stage& stage = stages[i];
+    table.add_row({std::to_string(i + 1), stage.name, stage.reads, stage.writes,
+                   stage.parameters > 0 ? thousands(stage.parameters) : "-", stage.what});
   }
   return table.text();
 }

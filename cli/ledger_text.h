@@ -22,7 +22,7 @@ void add_count(JsonObject& json, const TensorCount& count);
 /// state_bytes and recent_bytes in `dtype`, and the forward costs they come from.
 void add_costs(JsonObject& json, const Ledger& ledger, std::string_view dtype);
 
-/// ffn_width, beside 8 d / 3 and what it is rounded up to, and attention_gate; each only where there is one.
+/// ffn_width, with 8 d / 3 and what that is rounded up to, and attention_gate; each only where there is one.
 void add_widths(JsonObject& json, const Ledger& ledger, const ModelConfig& config);
 
 /// The same as lines.

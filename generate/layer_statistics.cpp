@@ -112,7 +112,11 @@ bool is_down_projection(Tape& tape, const Node& product) {
   while (weight->parameter == nullptr && weight->inputs.size() == 1) {
     weight = &tape.node(weight->inputs[0]);
   }
-  return weight->parameter != nullptr && weight->parameter->name.ends_with("down_proj.weight");
+  if (weight->parameter == nullptr) {
+    return false;
+  }
+  const std::string_view name = weight->parameter->name;
+  return name.find(".mlp.") != std::string_view::npos && name.ends_with("down_proj.weight");
 }
 
 std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {

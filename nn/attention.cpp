@@ -11,8 +11,8 @@ namespace {
 
 /// Whether the gate's logits are the second half of each head's slice of q_proj, and not another projection's.
 bool gate_is_in_q_proj(const ModelConfig& config) {
-  return config.attention_gate == "elementwise" && config.attention_gate_position == "attended" &&
-         config.attention_gate_activation == "sigmoid";
+  return has_full_attention(config) && config.attention_gate == "elementwise" &&
+         config.attention_gate_position == "attended" && config.attention_gate_activation == "sigmoid";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ QkvLayout layout_of(const ModelConfig& config);
 /// What a layer's mixer costs beside the products with its weights, for ledgers.
 struct MixerCost {
   int64_t score_width = 0;     ///< n_heads * head_dim where every query meets every key it sees, else 0
-  int64_t saved_values = 0;    ///< of each token, that backward needs: the rows its matrices write and read, at least
+  int64_t saved_values = 0;    ///< a lower bound of what stays of each token until backward
   int64_t flops_per_past = 0;  ///< of a decoded token with each past one: its score and its part of the sum
   int64_t cached_values = 0;   ///< numbers that a decoder keeps of each past token
   int64_t state_values = 0;    ///< elements of the states that stand for the whole past, however long it is

@@ -257,9 +257,14 @@ MixerCost gdn_cost(const ModelConfig& config, int64_t) {
   const int64_t channels =
       2 * config.gdn_key_heads * config.gdn_key_dim + config.gdn_value_heads * config.gdn_value_dim;
   const int64_t values = config.gdn_value_heads * config.gdn_value_dim;
-  // in_proj_qkvz, the convolution's input and result, what out_proj reads and the state's output before its norm.
-  return {.saved_values = 3 * channels + 3 * values,
-          .state_values = config.gdn_value_heads * config.gdn_key_dim * config.gdn_value_dim,
+  const int64_t state = config.gdn_value_heads * config.gdn_key_dim * config.gdn_value_dim;
+  const bool is_chunked = config.gdn_form == "chunked";
+  // in_proj_qkvz, the convolution's input and result, what out_proj reads and the state's output before its norm. Then
+  // of each position the state before and behind it, or of each chunk a dozen matrices [C, C] a head.
+  const int64_t positions = std::min(chunk, config.max_seq_len);
+  const int64_t of_rule = is_chunked ? 12 * config.gdn_value_heads * positions : 2 * state;
+  return {.saved_values = 3 * channels + 3 * values + of_rule,
+          .state_values = state,
           .recent_values = (conv_width - 1) * channels};
 }
 

@@ -67,7 +67,7 @@ class GatedResidual final : public Residual {
     const int64_t B = x.shape()[0];
     const int64_t T = x.shape()[1];
     Var n = reader_.normalised(x);
-    Var written = dropout(run(sublayer, reader_.read(n)), dropout_, sublayer.path());  // [B, T, d]
+    Var written = dropout(checked_forward(sublayer, reader_.read(n)), dropout_, sublayer.path());  // [B, T, d]
     Var s = scale(sigmoid(linear(scale(n, reader_.share()), tape.parameter(inject_))), 2);
     stream.x = add(x, mul(reshape(s, {B, T, C_, 1}), reshape(written, {B, T, 1, x.shape()[3]})));
   }

@@ -6,7 +6,7 @@
 
 namespace minillm {
 
-/// part * a(x W^T) with W = <scope>.gate_proj.weight and a a sigmoid or SiLU (Qiu et al. 2025, "Gated Attention for
+/// part * act(x W^T) with W = <scope>.gate_proj.weight, act the sigmoid or SiLU (Qiu et al. 2025, "Gated Attention for
 /// Large Language Models"): a factor for each element of a head (elementwise), or one for the whole head (headwise).
 class HeadGate final : public Module {
  public:

@@ -23,7 +23,7 @@ int64_t active_elements(const ModelConfig& config, std::string_view name, const 
 void count_gate(const Transformer& model, Ledger& ledger) {
   for (const NamedTensor& tensor : model.parameters().named_tensors()) {
     const Shape& shape = tensor.value.shape;
-    if (contains(tensor.name, ".self_attn.q_proj.weight")) {
+    if (contains(tensor.name, ".self_attn.q_proj.weight") || contains(tensor.name, ".self_attn.q_b_proj.weight")) {
       ledger.query_rows = shape[0];
       ledger.gate_parameters = layout_of(model.config()).gated ? shape.numel() / 2 : 0;
     } else if (contains(tensor.name, ".self_attn.gate_proj.weight")) {
@@ -70,6 +70,7 @@ Ledger make_ledger(const Transformer& model, const ReleaseConfig& release) {
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     const MixerCost cost = mixer_cost(config, layer);
     ledger.score_flops_per_past += cost.flops_per_past;
+    ledger.score_flops_per_pair += 4 * cost.score_width;
     ledger.kv_values_per_token += cost.cached_values;
     ledger.state_values += cost.state_values;
     ledger.recent_values += cost.recent_values;

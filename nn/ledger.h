@@ -14,7 +14,8 @@ struct Ledger : TensorCount {
   int64_t active_parameters = 0;  ///< of the text model, those that work on one token: of a mixture the chosen experts'
   int64_t flops_per_token = 0;    ///< forward and backward at a context of max_seq_len, causal, multiply-add = 2
   int64_t ffn_flops_per_token = 0;   ///< forward alone: the matrices of the chosen experts, or of the one there is
-  int64_t score_flops_per_past = 0;  ///< forward alone, in all layers: MixerCost::flops_per_past
+  int64_t score_flops_per_past = 0;  ///< forward alone, in all layers, when decoding: MixerCost::flops_per_past
+  int64_t score_flops_per_pair = 0;  ///< the same over a whole sequence, where latents are multiplied out
   int64_t kv_values_per_token = 0;   ///< numbers a decoder keeps per past token, in all layers
   int64_t state_values = 0;          ///< elements of the states of linear layers, which stand for the whole past
   int64_t gate_parameters = 0;       ///< of the gate of a layer with full attention

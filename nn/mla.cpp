@@ -113,6 +113,7 @@ MixerCost mla_cost(const ModelConfig& config, int64_t) {
   const MlaSizes sizes = sizes_of(config);
   const int64_t width = sizes.heads * sizes.head_dim;
   const int64_t latent = config.mla_kv_rank + sizes.rotated;
+  // Beside latents and what W_kv_b writes: q|k|v, and what the heads attended to.
   return {.score_width = width,
           .saved_values = config.mla_q_rank + latent + sizes.heads * (sizes.plain + sizes.head_dim) + 4 * width,
           .flops_per_past = 2 * sizes.heads * (latent + config.mla_kv_rank),

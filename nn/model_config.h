@@ -65,7 +65,7 @@ struct ModelConfig {
   std::string qk_norm_over = "head";    ///< what one of these norms runs over: head, width (all heads at once)
   double qk_clip = 0;                   ///< full attention: above this score an update scales a head's q and k; 0: off
   std::string attention_gate = "none";  ///< a factor made of the token: none, elementwise, headwise
-  std::string attention_gate_activation = "sigmoid";  ///< what makes it: sigmoid, silu
+  std::string attention_gate_activation = "sigmoid";  ///< of that factor: sigmoid, silu
   std::string attention_gate_position = "attended";   ///< what it multiplies: attended (before o_proj), q, k, v, output
 
   int64_t mla_q_rank = 0;   ///< mla: width of the latent that queries come from; 0: they come from x itself

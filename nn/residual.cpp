@@ -15,7 +15,7 @@ class PlainResidual final : public Residual {
   void forward(Stream& stream, const Norm& norm, const Sublayer& sublayer) const override {
     Var& x = stream.x;
     if (position_ == NormPosition::post) {
-      x = norm.forward(join(x, dropout(run(sublayer, x), dropout_, sublayer.path())));
+      x = norm.forward(join(x, dropout(checked_forward(sublayer, x), dropout_, sublayer.path())));
     } else {
       x = join(x, run_sublayer(x, norm, sublayer, position_, dropout_));
     }
@@ -100,6 +100,10 @@ std::unique_ptr<StreamEnds> make_stream_ends(const ModelConfig& config, const Sc
   return kind_of(config).make_ends(config, scope);
 }
 
+bool has_sublayer_norms(const ModelConfig& config) {
+  return config.norm != "none" && !kind_of(config).normalises;
+}
+
 std::unique_ptr<Norm> make_sublayer_norm(const ModelConfig& config, const Scope& scope) {
   return kind_of(config).normalises ? make_no_norm(scope) : make_norm(config, scope, config.d_model);
 }
@@ -109,7 +113,7 @@ Var copies(Var x, int64_t n) {
   return expand(reshape(x, {shape[0], shape[1], 1, shape[2]}), 2, n);
 }
 
-Var run(const Sublayer& sublayer, Var x) {
+Var checked_forward(const Sublayer& sublayer, Var x) {
   Var written = sublayer.forward(x);
   check(written.shape() == x.shape(), "{} must write the shape it reads, {}; it wrote {}", sublayer.path(), x.shape(),
         written.shape());
@@ -118,7 +122,7 @@ Var run(const Sublayer& sublayer, Var x) {
 
 Var run_sublayer(Var x, const Norm& norm, const Sublayer& sublayer, NormPosition position, double dropout_share) {
   const bool before = position == NormPosition::pre;
-  Var written = dropout(run(sublayer, before ? norm.forward(x) : x), dropout_share, sublayer.path());
+  Var written = dropout(checked_forward(sublayer, before ? norm.forward(x) : x), dropout_share, sublayer.path());
   return before ? written : norm.forward(written);
 }
 

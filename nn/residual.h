@@ -62,6 +62,9 @@ int64_t stream_count(const ModelConfig& config);
 /// Its ends, with parameters under `scope` ("model.stream").
 std::unique_ptr<StreamEnds> make_stream_ends(const ModelConfig& config, const Scope& scope);
 
+/// Whether sublayers have norms of their own: not where the connection normalises, nor where model.norm is "none".
+bool has_sublayer_norms(const ModelConfig& config);
+
 /// The norm of a sublayer: make_norm's, or none where the connection normalises.
 std::unique_ptr<Norm> make_sublayer_norm(const ModelConfig& config, const Scope& scope);
 
@@ -84,7 +87,7 @@ std::span<const NormPositionKind> norm_position_kinds();
 NormPosition norm_position_of(const ModelConfig& config);
 
 /// F(x). Fails where F writes another shape than it reads: that would broadcast into the stream unseen.
-Var run(const Sublayer& sublayer, Var x);
+Var checked_forward(const Sublayer& sublayer, Var x);
 
 /// What a connection that only reads and writes makes of a sublayer: F(N(x)) or N(F(x)), dropped out. Not for post,
 /// whose norm stands behind the addition.

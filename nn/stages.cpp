@@ -1,7 +1,5 @@
 #include "nn/stages.h"
 
-#include "nn/part_table.h"
-
 #include <fmt/format.h>
 
 #include <string_view>
@@ -33,6 +31,34 @@ std::string stream_text(const ModelConfig& config) {
   return streams == 1 ? shape_text(config.d_model) : shape_text(fmt::format("{}, {}", streams, config.d_model));
 }
 
+std::string norm_text(const ModelConfig& config) {
+  return config.norm == "batchnorm" ? "over all tokens of the batch" : "each token by itself";
+}
+
+std::string residual_step(const ModelConfig& config) {
+  return config.residual == "plain" ? "add" : config.residual == "none" ? "no add" : "read and write";
+}
+
+std::string residual_text(const ModelConfig& config) {
+  if (config.residual == "plain") {
+    return "an addition: x + what the sublayer wrote";
+  }
+  if (config.residual == "none") {
+    return "the sublayer's output replaces the stream";
+  }
+  return fmt::format("model.residual = \"{}\": what the sublayer reads, and where it writes", config.residual);
+}
+
+std::string position_text(const ModelConfig& config) {
+  if (config.position == "none") {
+    return "none: model.position = \"none\"";
+  }
+  if (config.position == "rope") {
+    return "nothing here: layers with scores rotate queries and keys";
+  }
+  return config.position == "learned" ? "a learned row a position is added" : "sines and cosines are added";
+}
+
 /// One sublayer of a layer with its norm and its way into the residual stream.
 struct Half {
   std::string norm;  ///< scopes in the tree of names
@@ -47,16 +73,12 @@ void add_half(const Transformer& model, const Half& half, std::vector<Stage>& st
   const NormPosition position = norm_position_of(config);
   const std::string row = shape_text(config.d_model);
   const std::string stream = stream_text(config);
-  const bool adds = config.residual != "none";
-  const Stage norm = {"norm", row, row, parameters_under(model, half.norm), "each token by itself"};
+  const std::string normed = position == NormPosition::post ? stream : row;
+  const Stage norm = {"norm", normed, normed, parameters_under(model, half.norm), norm_text(config)};
   const Stage sublayer = {half.name, row, row, parameters_under(model, half.sublayer), half.what};
-  const int64_t parameters = parameters_under(model, half.residual);
-  const Stage add = {adds ? "add" : "no add", stream, stream, parameters,
-                     !adds             ? "the sublayer's output replaces the stream"
-                     : parameters == 0 ? "an addition: x + what the sublayer wrote"
-                                       : "model.residual = \"" + config.residual + "\": how it is read and written"};
-  const bool normalises = find_part(residual_kinds(), config.residual)->normalises;
-  const bool has_norm = config.norm != "none" && !normalises;
+  const Stage add = {residual_step(config), stream, stream, parameters_under(model, half.residual),
+                     residual_text(config)};
+  const bool has_norm = has_sublayer_norms(config);
   if (has_norm && position == NormPosition::pre) {
     steps.push_back(norm);
   }
@@ -78,21 +100,17 @@ std::vector<Stage> model_stages(const Transformer& model) {
   const std::string logits = shape_text(config.vocab_size);
   std::vector<Stage> stages;
   stages.push_back({"embed_tokens", "[T] ids", row, parameters_under(model, "model.embed_tokens."), "a row a token"});
-  const int64_t positions = parameters_under(model, "model.embed_positions.");
-  stages.push_back({"positions", row, row, positions,
-                    config.position == "none"   ? "none: model.position = \"none\""
-                    : config.position == "rope" ? "nothing here: queries and keys are rotated in each layer"
-                    : positions > 0             ? "a learned row a position is added"
-                                                : "sines and cosines are added"});
+  stages.push_back({"positions", row, row, parameters_under(model, "model.embed_positions."), position_text(config)});
   const int64_t ends = parameters_under(model, "model.stream.");
   if (stream_count(config) > 1 || ends > 0) {
     stages.push_back({"residual stream", row, stream_text(config), ends, "its two ends"});
   }
   stages.push_back({fmt::format("{} layers", config.n_layers), stream_text(config), stream_text(config),
                     parameters_under(model, "model.layers."),
-                    fmt::format("{} writes to the residual stream", residual_writes(config))});
+                    fmt::format("{} sublayers write", residual_writes(config))});
   const int64_t norm = parameters_under(model, "model.norm.");
-  stages.push_back({"final norm", row, row, norm, config.final_norm == 1 ? "each token by itself" : "none"});
+  stages.push_back(
+      {"final norm", row, row, norm, config.final_norm == 1 && config.norm != "none" ? norm_text(config) : "none"});
   stages.push_back({"lm_head", row, logits, parameters_under(model, "lm_head."),
                     config.tie_embeddings ? "the table of embed_tokens once more" : "a table of its own"});
   return stages;
@@ -111,7 +129,7 @@ std::vector<Stage> layer_steps(const Transformer& model, int64_t layer) {
             .sublayer = scope + (is_full ? "self_attn." : "linear_attn."),
             .residual = scope + "attention_residual.",
             .name = is_full ? "token mixer: attention" : "token mixer: linear attention",
-            .what = is_full ? "each token looks at " + std::string(config.causal ? "those before it" : "all others")
+            .what = is_full ? "each token sees " + std::string(config.causal ? "itself and those before it" : "all")
                             : "a state of fixed size stands for the past"},
            steps);
   if (config.ffn != "none") {

@@ -1,6 +1,6 @@
 #pragma once
-// The way of data through a model, stage by stage, and through one layer, step by step: shapes, parameters, and what
-// each does. Told by the config and the registered shapes; nothing runs.
+// The way of data through a model and through one layer. Stages with shapes, parameters and what each does, told by the
+// config and the registered shapes; nothing runs.
 
 #include "nn/transformer.h"
 

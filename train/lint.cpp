@@ -42,6 +42,7 @@ constexpr LintRule rules[] = {
     {"E36", Severity::error, "heads of keys that do not divide the heads", "config, refused"},
     {"E40", Severity::error, "a sampler's option out of its range", "command line, refused"},
     {"E41", Severity::info, "experts are used unevenly", "weights"},
+    {"E42", Severity::warning, "latent attention without keys from the latent", "config"},
 };
 
 std::vector<std::string> ids_in(std::string_view text) {

@@ -24,7 +24,7 @@ struct LintRule {
   std::string_view id;  ///< "E06"
   Severity severity = Severity::warning;
   std::string_view name;      ///< "post-norm without warm-up"
-  std::string_view found_by;  ///< where it is looked for: "config", "run", "weights", "ledger"
+  std::string_view found_by;  ///< where it is looked for, "config", "run", "weights", "ledger"; or what refuses it
 };
 
 std::span<const LintRule> lint_rules();

@@ -1,5 +1,6 @@
 // Lints of settings and of counts: what can be told before anything runs.
 
+#include "core/kernels/rope.h"
 #include "core/text.h"
 #include "nn/init.h"
 #include "nn/part_table.h"
@@ -34,11 +35,12 @@ bool is_zero_centered(const ModelConfig& model) {
   return get_part(norm_kinds(), "model.norm", model.norm).gain_offset != 0;
 }
 
-/// Whether some gain is stored as it is and starts at 1: of a norm, of normalised queries, or of a linear layer.
+/// Whether a gain of the model's norms, queries' and keys' among them, is stored as it is and not as its distance
+/// from 1.
 bool has_plain_gains(const ModelConfig& model) {
   const bool normalises_heads = has_full_attention(model) && (model.qk_norm || model.qkv_norm);
-  const bool of_norms = (model.norm != "none" || normalises_heads) && !is_zero_centered(model);
-  return of_norms || has_linear_attention(model);
+  const bool has_norms = model.norm != "none" && (has_sublayer_norms(model) || model.final_norm == 1);
+  return (has_norms || normalises_heads) && !is_zero_centered(model);
 }
 
 bool is_post(const ModelConfig& model) {
@@ -94,10 +96,25 @@ void lint_norm(const Config& config, Findings& findings) {
   if (norm_position_of(model) == NormPosition::pre && model.final_norm == 0 && grows) {
     findings.push_back(make_finding("E19", "what the head reads grows with every layer", "model.final_norm = true"));
   }
-  if (config.optim.weight_decay > 0 && config.optim.decay_norms && has_plain_gains(model)) {
-    findings.push_back(make_finding(
-        "E13", fmt::format("weight decay {} pulls gains of 1 to 0", config.optim.weight_decay),
-        "optim.decay_norms = false, or model.norm = \"zero_centered_rmsnorm\", whose gains it pulls to 1"));
+  const bool in_linear_layers = has_linear_attention(model);
+  const bool decays = config.optim.weight_decay > 0 && config.optim.decay_norms;
+  if (decays && (has_plain_gains(model) || in_linear_layers)) {
+    findings.push_back(make_finding("E13",
+                                    fmt::format("weight decay {} pulls gains to 0{}", config.optim.weight_decay,
+                                                in_linear_layers ? ", those of linear layers too" : ""),
+                                    in_linear_layers ? "optim.decay_norms = false"
+                                                     : "optim.decay_norms = false, or model.norm = "
+                                                       "\"zero_centered_rmsnorm\", whose gains it pulls to 1"));
+  }
+}
+
+void lint_mixer(const ModelConfig& model, Findings& findings) {
+  const bool rotates_all = 2 * kernels::rope_pairs(model.rope_fraction, model.head_dim) == model.head_dim;
+  if (model.attention == "mla" && model.position == "rope" && rotates_all) {
+    findings.push_back(make_finding("E42",
+                                    "all of each head is rotated, so all heads share one key and the latent gives "
+                                    "values alone",
+                                    "model.rope_fraction = 0.5"));
   }
 }
 
@@ -130,8 +147,20 @@ std::vector<std::string> modern_parts(const ModelConfig& model) {
   if (unit_kind(model) != nullptr) {  // of a mixture: its experts
     parts.emplace_back("gated FFN");
   }
+  if (model.ffn == "moe") {
+    parts.emplace_back("mixture");
+  }
   if (has_full_attention(model) && model.n_kv_heads < model.n_heads) {
     parts.emplace_back("shared keys and values");
+  }
+  if (model.attention == "mla") {
+    parts.emplace_back("latent");
+  }
+  if (model.attention_gate != "none") {
+    parts.emplace_back("gate on attention");
+  }
+  if (stream_count(model) > 1) {
+    parts.emplace_back("widened stream");
   }
   if (!model.tie_embeddings) {
     parts.emplace_back("second table");
@@ -165,6 +194,7 @@ Findings lint_config(const Config& config) {
   Findings findings;
   lint_residual(config.model, findings);
   lint_norm(config, findings);
+  lint_mixer(config.model, findings);
   lint_ffn(config.model, findings);
   if (is_size_stated(config)) {  // else nothing has to be counted
     lint_stated(config, make_ledger(Transformer(config.model), config.release), findings);
@@ -191,11 +221,12 @@ Findings lint_ledger(const Config& config, const Ledger& ledger, int64_t context
   const double gap = static_cast<double>(ledger.gap()) / parameters;
   const std::vector<std::string> modern = modern_parts(model);
   if (ledger.classic_estimate > 0 && (std::abs(gap) > gap_margin || !modern.empty())) {
-    findings.push_back(
-        make_finding("E26",
-                     fmt::format("12 L d^2 + V d is {:.2f} % of {} too {}{}{}", 100 * std::abs(gap), of_all,
-                                 gap > 0 ? "low" : "high", modern.empty() ? "" : "; it knows no ", join(modern, ", ")),
-                     "the items of the gap add up to it"));
+    const std::string off = std::abs(gap) > gap_margin ? fmt::format("{:.2f} % of {} too {}", 100 * std::abs(gap),
+                                                                     of_all, gap > 0 ? "low" : "high")
+                                                       : "near by chance";
+    findings.push_back(make_finding(
+        "E26", fmt::format("12 L d^2 + V d is {}{}{}", off, modern.empty() ? "" : "; it knows no ", join(modern, ", ")),
+        "the items of the gap add up to it"));
   }
   const double crossover = ledger.crossover_context();
   if (crossover > 0 && static_cast<double>(context) > crossover) {

@@ -60,10 +60,10 @@ int64_t layers_with_scores(const ModelConfig& c) {
 }
 
 /// Numbers that composed ops hold beside what backward needs of fused ones: each primitive's result stays, so that it
-/// can be looked at. Of a layer with full attention: the scores four times (product, scaled, masked, softmax) and the
-/// mask; of a token x^2, x rstd and the result of each norm, slices and transposes of q|k|v, the heads' outputs before
-/// they are joined, the parts of rotated pairs, and those of the activation. In backward two gradients of scores stand
-/// side by side.
+/// can be looked at. Of a layer with full attention: the scores three times (product, scaled, softmax), where causal
+/// once more (masked) and the mask; of a token x^2, x rstd and the result of each norm, slices and transposes of q|k|v,
+/// the heads' outputs before they are joined, the parts of rotated pairs, and those of the activation. In backward two
+/// gradients of scores stand side by side.
 double composed_values(const Config& config) {
   const ModelConfig& c = config.model;
   const Widths w = widths_of(c);
@@ -71,12 +71,15 @@ double composed_values(const Config& config) {
   const int64_t pairs = c.position == "rope" ? kernels::rope_pairs(c.rope_fraction, c.head_dim) : 0;
   const int64_t rotated = pairs > 0 ? 2 * w.qkv + (c.n_heads + c.n_kv_heads) * (8 * pairs + c.head_dim) : 0;
   const int64_t activation = w.hidden > w.inner ? 5 * w.inner : 2 * w.inner;
-  const int64_t a_token = norms * 3 * c.d_model + 2 * w.qkv + w.gates + w.heads + rotated + activation;
+  const int64_t a_token = norms * 3 * c.d_model + activation;
+  const int64_t of_attention = 2 * w.qkv + w.gates + w.heads + rotated;
   const double T = static_cast<double>(config.data.seq_len);
   const double B = static_cast<double>(config.train.micro_batch_size);
   const double scores = B * static_cast<double>(c.n_heads) * T * T;
-  const auto attending = static_cast<double>(layers_with_scores(c));
-  return attending * (4 * scores + T * T) + static_cast<double>(c.n_layers * a_token) * B * T +
+  const int64_t attending = layers_with_scores(c);
+  const double a_layer = c.causal ? 4 * scores + T * T : 3 * scores;
+  return static_cast<double>(attending) * a_layer +
+         static_cast<double>(c.n_layers * a_token + attending * of_attention) * B * T +
          (attending > 0 ? 2 * scores : 0);
 }
 

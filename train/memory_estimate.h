@@ -1,6 +1,6 @@
 #pragma once
 // What training a model must keep in memory, by formula: what a run is refused by that cannot fit, what `minillm check`
-// tells of weights and optimizer, and the yardstick of `minillm bench`.
+// tells, and the yardstick of `minillm bench`.
 
 #include "nn/transformer.h"
 #include "train/train_config.h"

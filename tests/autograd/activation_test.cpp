@@ -63,6 +63,7 @@ TEST_CASE("SwiGLU has no bound: 99.995 at gate = up = 10") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     const double value = run(gated(Activation::silu), list(of({1, 2}, {10, 10})), dtype).value[0];
     CHECK(value == doctest::Approx(99.9954602).epsilon(1e-6));
+    CHECK(run(gated(Activation::silu), list(of({1, 2}, {100, 100})), dtype).value[0] == doctest::Approx(1e4));
   }
 }
 

@@ -104,6 +104,15 @@ TEST_CASE("what down_proj reads: its largest value, and the units that are 0 for
   CHECK(layers[1].ffn_dead == 6.0 / 24);
 }
 
+TEST_CASE("the matrices of a residual connection are not the feed-forward network's") {
+  ModelConfig config = small();
+  config.residual = "gated";
+  config.ffn = "none";
+  const std::vector<LayerStatistics> layers = of(config, [](Transformer&) {});
+  CHECK(std::isnan(layers[1].ffn_largest));
+  CHECK(std::isnan(layers[1].ffn_dead));
+}
+
 TEST_CASE("of a mixture the experts' shares, and the hidden values of all that worked") {
   ModelConfig config = small();
   config.ffn = "moe";

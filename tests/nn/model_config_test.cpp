@@ -51,7 +51,7 @@ TEST_CASE("derive refuses what does not fit, by key, with what would") {
         "model.head_dim");
   CHECK(problem([](ModelConfig& c) { c.n_heads = 300; }).find("found 300; expected 256;") != std::string::npos);
   CHECK(problem([](ModelConfig& c) { c.n_kv_heads = 3; }) ==
-        "model.n_kv_heads: does not divide n_heads 8 (E36); found 3; expected 2 or 4");
+        "model.n_kv_heads: does not divide n_heads 8; found 3; expected 2 or 4");
   CHECK(problem([](ModelConfig& c) { c.head_dim = 5; }).starts_with("model.head_dim: rotary positions turn pairs"));
   CHECK(problem([](ModelConfig& c) { c.head_dim = 5, c.position = "none"; }) == "");
   CHECK(problem([](ModelConfig& c) { c.head_dim = -4; }).starts_with("model.head_dim: is too small; found -4"));
@@ -75,17 +75,22 @@ TEST_CASE("derive refuses what does not fit, by key, with what would") {
     CHECK(problem([bad](ModelConfig& c) { c.norm_eps = bad; }).starts_with("model.norm_eps: "));
   }
   CHECK(problem([](ModelConfig& c) { c.rope_fraction = 0; }).starts_with("model.rope_fraction: "));
-  CHECK(problem([](ModelConfig& c) { c.attention = "mla"; }).starts_with("model.rope_fraction: leaves latent"));
-  CHECK(problem([](ModelConfig& c) { c.attention = "mla", c.rope_fraction = 0.5; }) == "");
-  CHECK(problem([](ModelConfig& c) { c.attention = "mla", c.position = "none"; }) == "");
-  const auto headwise = [](const char* position, const char* over) {
-    return problem([=](ModelConfig& c) {
-      c.attention_gate = "headwise", c.attention_gate_position = position, c.qk_norm = true, c.qk_norm_over = over;
+  const auto headwise = [](const char* position, const std::function<void(ModelConfig&)>& normalise) {
+    return problem([&](ModelConfig& c) {
+      c.attention_gate = "headwise", c.attention_gate_position = position;
+      normalise(c);
     });
   };
-  CHECK(headwise("k", "head").starts_with("model.attention_gate_position: qk_norm divides"));
-  CHECK(headwise("v", "head") == "");
-  CHECK(headwise("q", "width") == "");
+  const auto qk = [](ModelConfig& c) { c.qk_norm = true; };
+  const auto qkv = [](ModelConfig& c) { c.qkv_norm = true; };
+  const auto width = [](ModelConfig& c) { c.qk_norm = true, c.qk_norm_over = "width"; };
+  CHECK(headwise("k", qk).starts_with("model.attention_gate_position: qk_norm divides"));
+  CHECK(headwise("v", qkv).starts_with("model.attention_gate_position: qkv_norm divides"));
+  CHECK(headwise("v", qk) == "");
+  CHECK(headwise("q", width) == "");
+  CHECK(headwise("attended", qkv) == "");
+  CHECK_FALSE(headwise("k", [=](ModelConfig& c) { width(c), c.n_kv_heads = 1; }) == "");
+  CHECK(headwise("k", [=](ModelConfig& c) { qk(c), c.attention_gate_activation = "silu"; }) == "");
   CHECK(problem([](ModelConfig& c) { c.rope_theta = HUGE_VAL; }).starts_with("model.rope_theta: "));
 }
 

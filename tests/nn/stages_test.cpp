@@ -41,6 +41,7 @@ TEST_CASE("the stages' parameters are the model's, whatever its parts are") {
       +[](ModelConfig& c) { c.residual = "mhc", c.ffn = "moe"; },
       +[](ModelConfig& c) { c.residual = "attnres", c.attention = "hybrid"; },
       +[](ModelConfig& c) { c.norm_position = "post", c.attention = "mla", c.rope_fraction = 0.5; },
+      +[](ModelConfig& c) { c.residual = "gated", c.attention = "gdn"; },
   };
   for (const auto change : changes) {
     const Transformer model(with(change));
@@ -72,6 +73,8 @@ TEST_CASE("a layer has seven steps, of which two are additions that leave the sh
   CHECK(steps[2].parameters == 4 * 256 * 256);
   CHECK(steps[3].parameters == 0);
   CHECK(steps[5].parameters == 3 * 256 * 688);
+  CHECK(steps[3].what.starts_with("an addition"));
+  CHECK(steps[2].what == "each token sees itself and those before it");
   CHECK(residual_writes(model.config()) == 8);
 }
 
@@ -84,7 +87,7 @@ TEST_CASE("the steps stand in the order of norm_position, and what is left out i
   CHECK(steps_of([](ModelConfig& c) { c.residual = "none", c.norm = "none", c.attention = "gdn"; }) ==
         Names{"input", "token mixer: linear attention", "no add", "FFN", "no add"});
   CHECK(steps_of([](ModelConfig& c) { c.residual = "gated", c.ffn = "none"; }) ==
-        Names{"input", "token mixer: attention", "add"});
+        Names{"input", "token mixer: attention", "read and write"});
   const Transformer wide(with([](ModelConfig& c) { c.residual = "mhc"; }));
   CHECK(layer_steps(wide, 0)[3].reads == "[T, 4, 256]");
   CHECK(layer_steps(wide, 0)[2].reads == "[T, 256]");

@@ -57,19 +57,19 @@ std::set<std::string> ops_of(ModelConfig config, const TapeOptions& options) {
   return ops;
 }
 
-/// The most that a tape of composed ops held in one forward and backward pass; fills `estimate` with the formula.
-double peak_of_composed(const ModelConfig& model_config, int64_t T, MemoryEstimate& estimate) {
+/// The most that a tape held in one forward and backward pass; fills `estimate` with the formula.
+double peak_of(const ModelConfig& model_config, Ops ops, int64_t T, MemoryEstimate& estimate) {
   Config config;
   config.model = model_config;
   config.data.seq_len = T;
   config.train.micro_batch_size = 2;
-  config.train.ops = "composed";
+  config.train.ops = ops == Ops::composed ? "composed" : "fused";
   derive(config.model, 0, T);
   Transformer model(config.model);
   model.allocate(DType::float32, 1);
   estimate = estimate_memory(model, config);
   const Batch batch = small_batch(T, config.model.vocab_size);
-  Tape tape(TapeOptions{.ops = Ops::composed});
+  Tape tape(TapeOptions{.ops = ops});
   tape.backward(model.forward(tape, batch));
   return static_cast<double>(tape.peak_bytes());
 }
@@ -240,9 +240,39 @@ TEST_CASE("memory by formula: what composed ops hold is what their tape takes, a
     for (const int64_t T : {16, 256}) {
       CAPTURE(T);
       MemoryEstimate estimate;
-      const double peak = peak_of_composed(config, T, estimate);
+      const double peak = peak_of(config, Ops::composed, T, estimate);
       CHECK(estimate.held() <= peak);
       CHECK(estimate.held() > (T == 256 ? 0.8 : 0.4) * peak);
+    }
+  }
+}
+
+TEST_CASE("memory by formula: whatever a model is made of, its tape takes at least that") {
+  const auto changes = {
+      +[](ModelConfig&) {},
+      +[](ModelConfig& c) { c.attention = "mla", c.rope_fraction = 0.5, c.attention_gate = "elementwise"; },
+      +[](ModelConfig& c) { c.attention = "hybrid"; },
+      +[](ModelConfig& c) { c.attention = "gdn"; },
+      +[](ModelConfig& c) { c.attention = "gdn", c.gdn_form = "recurrent"; },
+      +[](ModelConfig& c) { c.ffn = "moe"; },
+      +[](ModelConfig& c) { c.residual = "mhc"; },
+      +[](ModelConfig& c) { c.residual = "gated"; },
+      +[](ModelConfig& c) { c.residual = "attnres"; },
+      +[](ModelConfig& c) { c.attention_gate = "headwise"; },
+      +[](ModelConfig& c) { c.causal = false; },
+  };
+  int row = 0;
+  for (const auto change : changes) {
+    ++row;
+    CAPTURE(row);
+    for (const Ops ops : {Ops::fused, Ops::composed}) {
+      ModelConfig config = small_model(50, 16);
+      change(config);
+      MemoryEstimate estimate;
+      const double peak = peak_of(config, ops, 64, estimate);
+      printf("%d %.3f\n", row, estimate.held() / peak);
+      CHECK(estimate.held() <= peak);
+      CHECK(estimate.held() > 0.05 * peak);
     }
   }
 }

@@ -201,7 +201,7 @@ TEST_CASE("what must fit together in a model is told with the other problems, ea
       "zero_centered_rmsnorm, scalenorm, batchnorm, none; did you mean layernorm?\n"
       "a.toml:3: model.n_heads: d_model 100 is not a multiple of the number of heads; found 12; expected 10 or 20; or "
       "set model.head_dim\n"
-      "a.toml:4: model.n_kv_heads: does not divide n_heads 12 (E36); found 5; expected 4 or 6\n"
+      "a.toml:4: model.n_kv_heads: does not divide n_heads 12; found 5; expected 4 or 6\n"
       "a.toml:7: optim.lr: value out of range; found -1; expected a finite number >= 0");
   // A default that does not fit is told at the line that made it wrong, and a value that was refused is not compared.
   CHECK(problems("[model]\nd_model = 100\n")
