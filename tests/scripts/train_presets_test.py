@@ -16,7 +16,7 @@ if command == "train":
     out.mkdir(parents=True)
     loss = {"baseline": None}.get(out.name, 6.5 if old else 5)
     (out / "summary.json").write_text(json.dumps({"final_val_loss": loss, "unigram_loss": 6, "parameters": 3688704,
-                                                  "grad_norm_max_first_100": 1.25}))
+                                                  "steps": 200, "grad_norm_max_first_100": 1.25}))
 else:
     lints = [{"id": "E12", "severity": "info"}] + ([{"id": "E06", "severity": "warning"}] if old else [])
     print(json.dumps({"lints": lints}))
@@ -33,11 +33,12 @@ class TrainPresets(script_module.PretendCase):
     def test_verdicts(self):
         status, out, _ = self.run_script("--only", "gpt2_2019", "--only", "original_2017")
         self.assertEqual(status, 0)
-        self.assertIn("| [gpt2_2019](../configs/presets/gpt2_2019.toml) | 3,688,704 | 5.0000 | 1.25 | - | below", out)
+        self.assertIn("| [gpt2_2019](../configs/presets/gpt2_2019.toml) | 3,688,704 | 200 | 5.0000 | 1.25 | - | below",
+                      out)
         self.assertIn("| 6.5000 | 1.25 | E06 | a lint says why |", out)
         status, out, _ = self.run_script()
         self.assertEqual(status, 1)
-        self.assertIn("| [baseline](../configs/baseline.toml) | 3,688,704 | - | 1.25 | - | NOT EXPECTED |", out)
+        self.assertIn("| [baseline](../configs/baseline.toml) | 3,688,704 | 200 | - | 1.25 | - | NOT EXPECTED |", out)
 
     def test_finished_runs_are_kept(self):
         self.run_script("--only", "gpt2_2019")
@@ -47,10 +48,11 @@ class TrainPresets(script_module.PretendCase):
     def test_record(self):
         (self.folder / "evolution.md").write_text("a\n<!-- presets -->\nold\n<!-- /presets -->\nb\n")
         with mock.patch.object(TRAIN.page_table, "DOCS", self.folder):
-            self.assertEqual(self.run_script("--only", "gpt2_2019", "--record")[0], 0)
+            for name in ("original_2017", "gpt2_2019"):  # one after the other, and they stand in the presets' order
+                self.assertEqual(self.run_script("--only", name, "--record")[0], 0)
         text = (self.folder / "evolution.md").read_text()
-        self.assertIn("200 steps on austen.", text)
         self.assertTrue(text.startswith("a\n") and text.endswith("b\n") and "old" not in text)
+        self.assertEqual([line[3:8] for line in text.splitlines()[5:7]], ["gpt2_", "origi"])
 
     def test_a_failed_run(self):
         self.program.write_text("#!/usr/bin/env bash\necho 'error: no memory' >&2\nexit 2\n")
