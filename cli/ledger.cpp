@@ -44,9 +44,7 @@ std::string gap_text(const TensorCount& count) {
   }
   table.add_rule();
   table.add_row(
-      {fmt::format("the gap, {} of {}",
-                   percent_text(static_cast<double>(count.gap()) / static_cast<double>(count.parameters)), of_all),
-       thousands(count.gap())});
+      {fmt::format("the gap, {} of {}", percent_text(count.gap(), count.parameters), of_all), thousands(count.gap())});
   return "\n" + table.text();
 }
 
@@ -107,8 +105,7 @@ std::string context_text(const Counted& counted, const std::vector<int64_t>& con
         "scores and weighted sums cost as much as the FFN's matrices at {:.6g} past tokens; "
         "over a whole sequence, where\na token sees half of it on average, at {:.6g}. Projections, softmax, the "
         "states of linear layers and the head are not counted.\n",
-        crossover,
-        2 * static_cast<double>(ledger.ffn_flops_per_token) / static_cast<double>(ledger.score_flops_per_pair) - 1);
+        crossover, ledger.sequence_crossover());
   }
   return text;
 }
@@ -253,9 +250,8 @@ void print_comparison(const std::vector<Counted>& models) {
     std::vector<std::string> cells = {row.name};
     for (size_t i = 0; i < models.size(); ++i) {
       const std::optional<int64_t> parameters = row.parameters[i];
-      const auto all = static_cast<double>(models[i].ledger.parameters);
       cells.push_back(parameters ? thousands(*parameters) : "-");
-      cells.push_back(parameters ? percent_text(static_cast<double>(*parameters) / all) : "-");
+      cells.push_back(parameters ? percent_text(*parameters, models[i].ledger.parameters) : "-");
     }
     if (are_two) {
       const bool is_known = row.parameters[0] && row.parameters[1];

@@ -54,6 +54,10 @@ std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", percent, decimals);
 }
 
+std::string percent_text(int64_t part, int64_t whole) {
+  return percent_text(ratio(part, whole));
+}
+
 std::string parts_text(const TensorCount& count) {
   const bool has_more = count.text_parameters != count.parameters;
   std::vector<std::string> headings = {"part", "parameters", "share"};
@@ -77,8 +81,8 @@ std::string parts_text(const TensorCount& count) {
   }
   table.add_rule();
   if (has_more) {
-    const double share = static_cast<double>(count.text_parameters) / static_cast<double>(count.parameters);
-    table.add_row({"text model", thousands(count.text_parameters), percent_text(share), "100 %"});
+    table.add_row({"text model", thousands(count.text_parameters),
+                   percent_text(count.text_parameters, count.parameters), "100 %"});
   }
   table.add_row({"all", thousands(count.parameters), "100 %"});
   std::string text = table.text();

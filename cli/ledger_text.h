@@ -34,5 +34,6 @@ void add_stages(JsonObject& json, const std::vector<Stage>& stages);
 
 /// "61.60 %", "0.0024 %"
 std::string percent_text(double share);
+std::string percent_text(int64_t part, int64_t whole);
 
 }  // namespace minillm::cli

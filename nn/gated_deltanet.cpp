@@ -12,6 +12,7 @@
 //   S <- e^(G_C) S + K^T diag(e^(G_C - G_i)) Delta
 
 #include "nn/attention.h"
+#include "nn/head_gate.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 
@@ -146,7 +147,7 @@ class GatedDeltaNet final : public Sublayer {
         d_v_(config.gdn_value_dim),
         eps_(config.norm_eps),
         step_(config.gdn_form == "recurrent" ? 1 : chunk),
-        gate_(config.gdn_gate == "sigmoid" ? Activation::sigmoid : Activation::silu),
+        gate_(gate_activation(config.gdn_gate)),
         qkvz_(scope / "in_proj_qkvz", config.d_model, key_heads_ * group_width(), matrix_init(), false),
         ba_(scope / "in_proj_ba", config.d_model, 2 * value_heads_, matrix_init(), false),
         conv_((scope / "conv1d").declare("weight", {mixed_width(), 1, conv_width}, matrix_init())),

@@ -4,7 +4,14 @@
 #include "nn/init.h"
 #include "nn/linear.h"
 
+#include <string_view>
+
 namespace minillm {
+
+/// What a word of model.attention_gate_activation or model.gdn_gate stands for: sigmoid, silu.
+inline Activation gate_activation(std::string_view word) {
+  return word == "silu" ? Activation::silu : Activation::sigmoid;
+}
 
 /// part * act(x W^T) with W = <scope>.gate_proj.weight, act the sigmoid or SiLU (Qiu et al. 2025, "Gated Attention for
 /// Large Language Models"): a factor for each element of a head (elementwise), or one for the whole head (headwise).
@@ -15,7 +22,7 @@ class HeadGate final : public Module {
         heads_(heads),
         width_(width),
         factors_(config.attention_gate == "headwise" ? 1 : width),
-        activation_(config.attention_gate_activation == "silu" ? Activation::silu : Activation::sigmoid),
+        activation_(gate_activation(config.attention_gate_activation)),
         gate_(scope / "gate_proj", config.d_model, heads * factors_, matrix_init(), false) {}
 
   /// part [B, T, heads * width], x [B, T, d] -> [B, T, heads * width]

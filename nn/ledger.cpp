@@ -52,6 +52,11 @@ TrainingFlops training_flops(const Transformer& model, int64_t context) {
   return flops;
 }
 
+double Ledger::sequence_crossover() const {
+  const auto ffn = static_cast<double>(ffn_flops_per_token);
+  return score_flops_per_pair == 0 ? 0 : 2 * ffn / static_cast<double>(score_flops_per_pair) - 1;
+}
+
 double Ledger::crossover_context() const {
   const auto ffn = static_cast<double>(ffn_flops_per_token);
   return score_flops_per_past == 0 ? 0 : ffn / static_cast<double>(score_flops_per_past);

@@ -25,6 +25,7 @@ struct Ledger : TensorCount {
   /// Context at which attention's scores and weighted sums cost as much as the FFN when decoding; 0: one of the two is
   /// not there.
   double crossover_context() const;
+  double sequence_crossover() const;  ///< the length of a whole sequence, a token of which sees half of it on average
 };
 
 /// The model's own parameters, and those that `release` adds to its files.

@@ -16,7 +16,7 @@ def check_places(page, names):
 
 def put(page, name, text):
     """Replaces what stands between <!-- NAME --> and <!-- /NAME --> in a page of docs."""
-    before, behind = _split(page, name)
+    before, _, behind = _split(page, name)
     (DOCS / page).write_text(f'{before}<!-- {name} -->\n\n{text.strip()}\n\n<!-- /{name} -->{behind}', encoding='utf-8')
 
 
@@ -31,15 +31,12 @@ def put_row(page, name, header, row, order=()):
 
 def _rows(page, name):
     """The cells of a table's rows, without the header."""
-    before, behind = _split(page, name)
-    text = (DOCS / page).read_text(encoding='utf-8')
-    table = text[len(before):len(text) - len(behind)]
-    lines = [line for line in table.splitlines() if line.startswith('|')]
+    lines = [line for line in _split(page, name)[1].splitlines() if line.startswith('|')]
     return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
 
 
 def _split(page, name):
-    """(what stands before the first marker, what stands behind the second)."""
+    """(what stands before the first marker, between the two, behind the second)."""
     begin, end = f'<!-- {name} -->\n', f'<!-- /{name} -->'
     try:
         text = (DOCS / page).read_text(encoding='utf-8')
@@ -51,7 +48,8 @@ def _split(page, name):
     before, _, rest = text.partition(begin)
     if end not in rest:
         raise NoPlace(f'docs/{page}: {end} stands before {begin.strip()}')
-    return before, rest.partition(end)[2]
+    between, _, behind = rest.partition(end)
+    return before, between, behind
 
 
 def markdown(header, rows):

@@ -8,9 +8,8 @@ namespace minillm {
 // A product with ones: broadcasting repeats the values, and its backward adds their gradients up.
 Var expand(Var x, int axis, int64_t n, Here here) {
   Tape& tape = x.tape();
-  const int64_t at = axis_of("expand", x, axis, here);
-  check_op(x.shape()[static_cast<int>(at)] == 1, "expand", tape, here, "axis {} must have extent 1; found x {}", axis,
-           x.shape());
+  const int at = axis_of("expand", x, axis, here);
+  check_op(x.shape()[at] == 1, "expand", tape, here, "axis {} must have extent 1; found x {}", axis, x.shape());
   Shape repeated = x.shape();
   for (int i = 0; i < repeated.rank(); ++i) {
     repeated.set(i, i == at ? n : 1);

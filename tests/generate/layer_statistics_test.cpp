@@ -3,6 +3,7 @@
 #include "generate/layer_statistics.h"
 
 #include "core/rng.h"
+#include "tests/set_weights.h"
 
 #include <doctest/doctest.h>
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 using namespace minillm;
+using minillm::test::set_weights;
 
 namespace {
 
@@ -27,17 +29,6 @@ ModelConfig small() {
   return config;
 }
 
-/// Sets every element of the weights whose name ends so to value(i).
-void set(Transformer& model, std::string_view ending, const std::function<double(int64_t)>& value) {
-  for (const NamedTensor& tensor : model.parameters().named_tensors()) {
-    if (tensor.name.ends_with(ending)) {
-      for (int64_t i = 0; i < tensor.value.numel(); ++i) {
-        tensor.value.set(i, value(i));
-      }
-    }
-  }
-}
-
 std::vector<LayerStatistics> of(ModelConfig config, const std::function<void(Transformer&)>& change) {
   derive(config, 0, T);
   Transformer model(config);
@@ -51,15 +42,16 @@ std::vector<LayerStatistics> of(ModelConfig config, const std::function<void(Tra
   return layer_statistics(model, ids, 2);
 }
 
-const auto zero = [](int64_t) { return 0.0; };
+const auto zero = [](int64_t, double) { return 0.0; };
 
 }  // namespace
 
 TEST_CASE("a stream that no sublayer writes to keeps its size, and equal tokens have cosine 1") {
   const std::vector<LayerStatistics> layers = of(small(), [](Transformer& model) {
-    set(model, "o_proj.weight", zero);
-    set(model, "down_proj.weight", zero);
-    set(model, "embed_tokens.weight", [](int64_t i) { return i % 16 == 0 ? 8.0 : 0.0; });  // all rows alike
+    set_weights(model, "o_proj.weight", zero);
+    set_weights(model, "down_proj.weight", zero);
+    set_weights(model, "embed_tokens.weight",
+                [](int64_t i, double) { return i % 16 == 0 ? 8.0 : 0.0; });  // all rows alike
   });
   REQUIRE(layers.size() == 2);
   for (const LayerStatistics& layer : layers) {
@@ -71,7 +63,7 @@ TEST_CASE("a stream that no sublayer writes to keeps its size, and equal tokens 
 
 TEST_CASE("even attention gives the first token 1/(t + 1) on average, and its largest score is 0") {
   const std::vector<LayerStatistics> layers =
-      of(small(), [](Transformer& model) { set(model, "q_proj.weight", zero); });
+      of(small(), [](Transformer& model) { set_weights(model, "q_proj.weight", zero); });
   const double even = (1.0 / 2 + 1.0 / 3 + 1.0 / 4 + 1.0 / 5 + 1.0 / 6) / 5;
   CHECK(layers[0].first_token_share == doctest::Approx(even));
   CHECK(layers[0].largest_score == 0);
@@ -83,10 +75,10 @@ TEST_CASE("a first token that all queries look for gets all attention, by the sc
   config.bias = true;
   const std::vector<LayerStatistics> layers = of(config, [](Transformer& model) {
     // Position 0 is sqrt(16) in its first channel behind the norm; only there keys are 4 in every element.
-    set(model, "embed_positions.weight", [](int64_t i) { return i == 0 ? 1e3 : 0.0; });
-    set(model, "k_proj.weight", [](int64_t i) { return i % 16 == 0 ? 1.0 : 0.0; });
-    set(model, "q_proj.weight", zero);
-    set(model, "q_proj.bias", [](int64_t) { return 2.0; });
+    set_weights(model, "embed_positions.weight", [](int64_t i, double) { return i == 0 ? 1e3 : 0.0; });
+    set_weights(model, "k_proj.weight", [](int64_t i, double) { return i % 16 == 0 ? 1.0 : 0.0; });
+    set_weights(model, "q_proj.weight", zero);
+    set_weights(model, "q_proj.bias", [](int64_t, double) { return 2.0; });
   });
   CHECK(layers[0].first_token_share > 0.999);
   CHECK(layers[0].largest_score == doctest::Approx(8 * 2 * 4 / std::sqrt(8.0)).epsilon(1e-3));
@@ -97,8 +89,8 @@ TEST_CASE("what down_proj reads: its largest value, and the units that are 0 for
   config.ffn = "relu";
   config.bias = true;
   const std::vector<LayerStatistics> layers = of(config, [](Transformer& model) {
-    set(model, "up_proj.weight", zero);
-    set(model, "up_proj.bias", [](int64_t i) { return i < 6 ? -1.0 : static_cast<double>(i); });
+    set_weights(model, "up_proj.weight", zero);
+    set_weights(model, "up_proj.bias", [](int64_t i, double) { return i < 6 ? -1.0 : static_cast<double>(i); });
   });
   CHECK(layers[1].ffn_largest == 23);
   CHECK(layers[1].ffn_dead == 6.0 / 24);
@@ -122,14 +114,14 @@ TEST_CASE("of a mixture the experts' shares, and the hidden values of all that w
   config.moe_shared_d_ff = 8;
   config.bias = true;
   const std::vector<LayerStatistics> layers = of(config, [](Transformer& model) {
-    set(model, "router.weight", zero);  // equal scores: the first two are chosen
+    set_weights(model, "router.weight", zero);  // equal scores: the first two are chosen
     for (const char* matrix : {"gate_proj.weight", "up_proj.weight"}) {
-      set(model, matrix, zero);
+      set_weights(model, matrix, zero);
     }
-    set(model, "experts.gate_proj.bias", [](int64_t i) { return i % 24 < 12 ? -1.0 : 1.0; });
-    set(model, "experts.up_proj.bias", [](int64_t i) { return i == 23 ? 7.0 : 1.0; });
-    set(model, "shared_expert.gate_proj.bias", [](int64_t) { return 1.0; });
-    set(model, "shared_expert.up_proj.bias", [](int64_t) { return -9.0; });
+    set_weights(model, "experts.gate_proj.bias", [](int64_t i, double) { return i % 24 < 12 ? -1.0 : 1.0; });
+    set_weights(model, "experts.up_proj.bias", [](int64_t i, double) { return i == 23 ? 7.0 : 1.0; });
+    set_weights(model, "shared_expert.gate_proj.bias", [](int64_t, double) { return 1.0; });
+    set_weights(model, "shared_expert.up_proj.bias", [](int64_t, double) { return -9.0; });
   });
   CHECK(layers[0].expert_shares == std::vector<double>{0.5, 0.5, 0, 0});
   CHECK(layers[0].ffn_largest == 9);

@@ -21,6 +21,11 @@ int64_t count_of(ModelConfig config) {
   return Transformer(config).parameters().count();
 }
 
+Ledger ledger_of(ModelConfig config) {
+  derive(config, 0, 256);
+  return make_ledger(Transformer(config));
+}
+
 const TensorGroup& group(const Ledger& ledger, std::string_view name) {
   for (const TensorGroup& entry : ledger.groups) {
     if (entry.name() == name) {
@@ -34,9 +39,7 @@ const TensorGroup& group(const Ledger& ledger, std::string_view name) {
 }  // namespace
 
 TEST_CASE("the baseline's ledger, line by line") {
-  ModelConfig config = baseline();
-  derive(config, 0, 256);
-  const Ledger ledger = make_ledger(Transformer(config));
+  const Ledger ledger = ledger_of(baseline());
   CHECK(ledger.parameters == 3688704);
   CHECK(group(ledger, "embed_tokens").parameters == 524288);
   CHECK(group(ledger, "full_attention").per_unit == 262144);
@@ -69,17 +72,12 @@ TEST_CASE("a decoder of latent attention meets each past token's latent, not its
   config.attention = "mla";
   config.rope_fraction = 0.5;
   config.mla_kv_rank = 64;
-  derive(config, 0, 256);
-  const Ledger ledger = make_ledger(Transformer(config));
+  const Ledger ledger = ledger_of(config);
   // In each of four layers 8 heads: a product of 64 + 16 elements for the score, 64 for the sum; a latent and a key.
   CHECK(ledger.score_flops_per_past == 4 * 8 * 2 * (80 + 64));
   CHECK(ledger.kv_values_per_token == 4 * 80);
-  CHECK(make_ledger(Transformer([] {
-          ModelConfig full = baseline();
-          derive(full, 0, 256);
-          return full;
-        }()))
-            .score_flops_per_past == 4 * 4 * 256);
+  CHECK(ledger.sequence_crossover() == 2 * 1032 - 1);  // over a whole sequence latents are multiplied out
+  CHECK(ledger_of(baseline()).score_flops_per_past == 4 * 4 * 256);
 }
 
 TEST_CASE("a gate on attention is counted wherever it stands") {
@@ -87,8 +85,7 @@ TEST_CASE("a gate on attention is counted wherever it stands") {
     ModelConfig config = baseline();
     config.attention_gate = gate;
     config.attention_gate_activation = activation;
-    derive(config, 0, 256);
-    return make_ledger(Transformer(config));
+    return ledger_of(config);
   };
   CHECK(gate_of("none", "sigmoid").gate_parameters == 0);
   CHECK(gate_of("elementwise", "sigmoid").gate_parameters == 256 * 256);
@@ -168,8 +165,7 @@ TEST_CASE("a hybrid's ledger tells linear layers from full ones, and what a deco
   config.attention = "hybrid";
   config.gdn_key_heads = 4;
   config.gdn_value_heads = 8;
-  derive(config, 0, 256);
-  const Ledger ledger = make_ledger(Transformer(config));
+  const Ledger ledger = ledger_of(config);
   CHECK(group(ledger, "full_attention").units == 1);
   CHECK(group(ledger, "full_attention").per_unit == 262144);
   CHECK(group(ledger, "linear_attention").units == 3);
@@ -188,8 +184,7 @@ TEST_CASE("of a mixture the chosen experts are active") {
   config.moe_experts = 4;
   config.moe_top_k = 1;
   config.moe_shared_d_ff = 100;
-  derive(config, 0, 256);
-  const Ledger ledger = make_ledger(Transformer(config));
+  const Ledger ledger = ledger_of(config);
   CHECK(group(ledger, "ffn").per_unit == 4 * 3 * 256 * 172 + 3 * 256 * 100);
   CHECK(group(ledger, "router").per_unit == 4 * 256);
   CHECK(ledger.parameters - ledger.active_parameters == 4 * 3 * 3 * 256 * 172);
@@ -199,8 +194,7 @@ TEST_CASE("of a mixture the chosen experts are active") {
 TEST_CASE("a widened stream is counted as residual, its ends beside the layers") {
   ModelConfig config = baseline();
   config.residual = "mhc";
-  derive(config, 0, 256);
-  const Ledger ledger = make_ledger(Transformer(config));
+  const Ledger ledger = ledger_of(config);
   CHECK(group(ledger, "residual").per_unit == 2 * 24603);
   CHECK(group(ledger, "residual").beside == 4101);
 }

@@ -3,6 +3,7 @@
 #include "train/lint.h"
 
 #include "data/synthetic.h"
+#include "tests/set_weights.h"
 #include "train/evaluate.h"
 
 #include <doctest/doctest.h>
@@ -11,6 +12,7 @@
 #include <functional>
 
 using namespace minillm;
+using minillm::test::set_weights;
 
 namespace {
 
@@ -187,15 +189,8 @@ std::vector<Finding> lints_of_weights(const Config& config, const std::function<
 }
 
 /// Multiplies every tensor whose name ends so.
-void scale(Transformer& model, std::string_view ending, double factor) {
-  for (const NamedTensor& tensor : model.parameters().named_tensors()) {
-    if (tensor.name.ends_with(ending)) {
-      float* values = tensor.value.as<float>();
-      for (int64_t i = 0; i < tensor.value.numel(); ++i) {
-        values[i] *= static_cast<float>(factor);
-      }
-    }
-  }
+void scale(const Transformer& model, std::string_view ending, double factor) {
+  set_weights(model, ending, [=](int64_t, double was) { return factor * was; });
 }
 
 }  // namespace
@@ -240,14 +235,12 @@ TEST_CASE("experts that get everything, and a first token that does") {
   Config sink = base();
   sink.model.position = "learned";
   const std::vector<Finding> sunk = lints_of_weights(complete(sink), [](Transformer& model) {
-    for (const NamedTensor& tensor : model.parameters().named_tensors()) {
-      const bool is_positions = tensor.name.ends_with("embed_positions.weight");
-      const bool makes_scores = tensor.name.ends_with("q_proj.weight") || tensor.name.ends_with("k_proj.weight");
-      for (int64_t i = 0; i < tensor.value.numel() && (is_positions || makes_scores); ++i) {
-        // The first position is large in channel 0, the others a little: there alone keys are large.
-        const double position = i == 0 ? 100 : i % 32 == 0 ? 0.02 : 0;
-        tensor.value.set(i, is_positions ? position : i % 32 == 0 ? 3 : 0);
-      }
+    // The first position is large in channel 0, the others a little: there alone keys are large.
+    set_weights(model, "embed_positions.weight", [](int64_t i, double) {
+      return i == 0 ? 100.0 : i % 32 == 0 ? 0.02 : 0.0;
+    });
+    for (const char* matrix : {"q_proj.weight", "k_proj.weight"}) {
+      set_weights(model, matrix, [](int64_t i, double) { return i % 32 == 0 ? 3.0 : 0.0; });
     }
   });
   REQUIRE(has(sunk, "E23"));
@@ -260,11 +253,7 @@ TEST_CASE("dead units are those that are 0 for every token") {
   config = complete(config);
   const auto kill = [](int64_t units) {
     return [=](Transformer& model) {
-      for (const NamedTensor& tensor : model.parameters().named_tensors()) {
-        if (tensor.name.ends_with("layers.2.mlp.up_proj.bias")) {
-          std::fill_n(tensor.value.as<float>(), units, -100.0F);
-        }
-      }
+      set_weights(model, "layers.2.mlp.up_proj.bias", [=](int64_t i, double was) { return i < units ? -100.0 : was; });
     };
   };
   const std::vector<Finding> findings = lints_of_weights(config, kill(12));
