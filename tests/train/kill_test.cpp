@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -143,6 +144,7 @@ TEST_CASE("a kill at a random moment of saving in a loop leaves a checkpoint tha
   int64_t newest_step = 1;
   // The first child saves once before it is killed; the others are killed within twice the time that took here.
   std::chrono::microseconds longest_pause{0};
+  size_t count_before = 1;
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     if (child == 0) {
@@ -164,7 +166,10 @@ TEST_CASE("a kill at a random moment of saving in a loop leaves a checkpoint tha
     const int64_t step = verified_step(*newest);
     CHECK(step >= newest_step);
     CHECK(checkpoint_steps(run).back() == step);  // none that is whole by name is broken
-    CHECK(checkpoint_steps(run).size() <= 3);
+    // A kill between saving and removing leaves one more than there were; any save that ends brings them back to two.
+    const size_t count = checkpoint_steps(run).size();
+    CHECK(count <= std::max<size_t>(count_before, 2) + 1);
+    count_before = count;
     newest_step = step;
     check_no_leftovers(run);
   }
