@@ -1,7 +1,7 @@
 #pragma once
 // What `minillm bench` prints: a table of the phases, or one JSON object.
 
-#include "cli/json_object.h"
+#include "core/json_object.h"
 #include "train/bench.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 // Configs and what lints say of them as JSON, for every command that prints one.
 
-#include "cli/json_object.h"
+#include "core/json_object.h"
 #include "train/lint.h"
 #include "train/train_config.h"
 

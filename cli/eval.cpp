@@ -1,7 +1,7 @@
 // minillm eval: the loss of a trained model on held-out text.
 
 #include "cli/command.h"
-#include "cli/json_object.h"
+#include "core/json_object.h"
 #include "core/parallel.h"
 #include "core/text.h"
 #include "train/evaluate.h"

@@ -1,7 +1,7 @@
 // minillm generate: text from a trained model.
 
 #include "cli/command.h"
-#include "cli/json_object.h"
+#include "core/json_object.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/utf8.h"

@@ -3,7 +3,7 @@
 #include "nn/model_gradcheck.h"
 
 #include "cli/command.h"
-#include "cli/json_object.h"
+#include "core/json_object.h"
 #include "core/terminal.h"
 #include "train/complete_config.h"
 #include "train/trainer.h"

@@ -1,7 +1,7 @@
 #pragma once
 // What `minillm check` and `minillm ledger` print of a ledger: a table of parts, or the members of a JSON object.
 
-#include "cli/json_object.h"
+#include "core/json_object.h"
 #include "nn/ledger.h"
 #include "nn/stages.h"
 

@@ -42,34 +42,20 @@ void print_rules() {
   std::fputs(table.text().c_str(), stdout);
 }
 
-JsonObject layer_json(const std::string& path, size_t layer, const LayerStatistics& statistics) {
-  JsonObject json;
-  json.add("path", path);
-  json.add("layer", static_cast<int64_t>(layer));
-  json.add("stream_rms", statistics.stream_rms);
-  json.add("token_cosine", statistics.token_cosine);
-  json.add("first_token_share", statistics.first_token_share);
-  json.add("largest_score", statistics.largest_score);
-  json.add("ffn_largest", statistics.ffn_largest);
-  json.add("ffn_dead", statistics.ffn_dead);
-  json.add("expert_shares", statistics.expert_shares);
-  return json;
-}
-
 std::string number_text(double number) {
   return std::isnan(number) ? "-" : fmt::format("{:.4g}", number);
 }
 
 /// What the lints of weights looked at, whether or not it made one fire.
 std::string layers_text(const std::vector<LayerStatistics>& layers) {
-  Table table({"layer", "stream RMS", "token cosine", "to first token", "largest score", "largest in FFN", "dead units",
-               "experts' shares"});
+  Table table({"layer", "stream RMS", "mean's share", "token cosine", "to first token", "largest score",
+               "largest in FFN", "dead units", "norms' gain", "experts' shares"});
   for (size_t layer = 0; layer < layers.size(); ++layer) {
     const LayerStatistics& at = layers[layer];
     const auto [least, most] = std::minmax_element(at.expert_shares.begin(), at.expert_shares.end());
-    table.add_row({std::to_string(layer), number_text(at.stream_rms), number_text(at.token_cosine),
-                   number_text(at.first_token_share), number_text(at.largest_score), number_text(at.ffn_largest),
-                   number_text(at.ffn_dead),
+    table.add_row({std::to_string(layer), number_text(at.stream_rms), number_text(at.mean_share),
+                   number_text(at.token_cosine), number_text(at.first_token_share), number_text(at.largest_score),
+                   number_text(at.ffn_largest), number_text(at.ffn_dead), number_text(at.norm_gain),
                    at.expert_shares.empty() ? "-" : fmt::format("{:.3f} to {:.3f}", *least, *most)});
   }
   return table.text();
@@ -85,7 +71,9 @@ void print_json(const std::vector<Report>& reports) {
       objects.push_back(json);
     }
     for (size_t layer = 0; layer < report.layers.size(); ++layer) {
-      layers.push_back(layer_json(report.path, layer, report.layers[layer]));
+      JsonObject json = to_json(layer, report.layers[layer]);
+      json.add("path", report.path);
+      layers.push_back(json);
     }
   }
   JsonObject json;

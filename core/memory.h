@@ -21,4 +21,7 @@ double physical_memory();
 int64_t resident_memory_bytes();
 int64_t peak_memory_bytes();
 
+/// Lets the most ever held be what is held now, where the system allows it: for several runs in one process.
+void restart_peak_memory();
+
 }  // namespace minillm

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
 namespace minillm {
@@ -26,6 +27,22 @@ double rms(const std::vector<double>& values) {
     squares += value * value;
   }
   return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+/// Of vectors of `width`: the mean over vectors of (mean of the components)^2 / (mean of their squares).
+double mean_share(const std::vector<double>& values, int64_t width) {
+  double total = 0;
+  const auto size = static_cast<size_t>(width);
+  for (size_t begin = 0; begin < values.size(); begin += size) {
+    double sum = 0;
+    double squares = 0;
+    for (size_t i = begin; i < begin + size; ++i) {
+      sum += values[i];
+      squares += values[i] * values[i];
+    }
+    total += squares > 0 ? sum * sum / (squares * static_cast<double>(width)) : 0;
+  }
+  return total * static_cast<double>(width) / static_cast<double>(values.size());
 }
 
 /// Mean cosine over all pairs of the T vectors of each of B sequences: with unit vectors u_t,
@@ -163,6 +180,7 @@ LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelCo
   LayerStatistics statistics;
   const std::vector<double> values = values_of(stream.node());
   statistics.stream_rms = rms(values);
+  statistics.mean_share = mean_share(values, shape[2]);
   statistics.token_cosine = mean_cosine(values, shape[0], shape[1]);
   if (nodes.probabilities != nullptr) {
     const std::vector<double> scores = values_of(*nodes.scores);
@@ -178,7 +196,36 @@ LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelCo
   return statistics;
 }
 
+/// The mean of mean / start over the norms of every layer.
+void add_gains(const ParameterStore& parameters, std::vector<LayerStatistics>& layers) {
+  std::vector<std::vector<double>> gains(layers.size());
+  for (const Parameter& parameter : parameters.parameters()) {
+    const int64_t layer = layer_of(parameter.name);
+    if (const std::optional<NormGain> gain = norm_gain(parameter); gain && layer >= 0) {
+      gains[static_cast<size_t>(layer)].push_back(gain->mean / gain->start);
+    }
+  }
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const std::vector<double>& own = gains[layer];
+    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+    layers[layer].norm_gain = own.empty() ? not_there : sum / static_cast<double>(own.size());
+  }
+}
+
 }  // namespace
+
+std::optional<NormGain> norm_gain(const Parameter& parameter) {
+  if (!parameter.name.ends_with("norm.weight") || parameter.shape.rank() != 1) {
+    return std::nullopt;
+  }
+  NormGain gain;
+  for (int64_t i = 0; i < parameter.numel(); ++i) {
+    gain.mean += parameter.value.at(i) / static_cast<double>(parameter.numel());
+  }
+  const double stored_start = parameter.slices.front().init.value;
+  const double offset = stored_start == 0 ? 1 : 0;
+  return NormGain{gain.mean + offset, stored_start + offset};
+}
 
 std::vector<LayerStatistics> layer_statistics(const Transformer& model, std::span<const int32_t> ids,
                                               int64_t batch_size) {
@@ -188,7 +235,23 @@ std::vector<LayerStatistics> layer_statistics(const Transformer& model, std::spa
   for (const LayerNodes& nodes : find_nodes(tape, model.config())) {
     statistics.push_back(statistics_of(nodes, streams[statistics.size() + 1], model.config()));
   }
+  add_gains(model.parameters(), statistics);
   return statistics;
+}
+
+JsonObject to_json(size_t layer, const LayerStatistics& statistics) {
+  JsonObject json;
+  json.add("layer", static_cast<int64_t>(layer));
+  json.add("stream_rms", statistics.stream_rms);
+  json.add("mean_share", statistics.mean_share);
+  json.add("token_cosine", statistics.token_cosine);
+  json.add("first_token_share", statistics.first_token_share);
+  json.add("largest_score", statistics.largest_score);
+  json.add("ffn_largest", statistics.ffn_largest);
+  json.add("ffn_dead", statistics.ffn_dead);
+  json.add("norm_gain", statistics.norm_gain);
+  json.add("expert_shares", statistics.expert_shares);
+  return json;
 }
 
 }  // namespace minillm

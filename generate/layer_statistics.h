@@ -2,10 +2,12 @@
 // What one forward pass shows of each layer of a model: how large the residual stream is, how alike its tokens are,
 // where attention looks, what the feed-forward network's units do.
 
+#include "core/json_object.h"
 #include "nn/transformer.h"
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,18 +16,32 @@ namespace minillm {
 /// Over all tokens of a batch. NaN or empty: the layer has no such value.
 struct LayerStatistics {
   double stream_rms = 0;    ///< root of the mean square of what Transformer::streams reads behind the layer
+  double mean_share = 0;    ///< of a token's mean square in that, what its features' mean makes up, over all tokens
   double token_cosine = 0;  ///< cosine of two tokens' vectors of that, over all pairs of a sequence; of one token: NaN
   double first_token_share = std::numeric_limits<double>::quiet_NaN();  ///< of attention, from tokens behind the first
   double largest_score = std::numeric_limits<double>::quiet_NaN();      ///< of a query with a key that it sees
   double ffn_largest = std::numeric_limits<double>::quiet_NaN();        ///< |value| that a down_proj reads
-  double ffn_dead = std::numeric_limits<double>::quiet_NaN();  ///< share of the inner units, of all experts that were
-                                                               ///< chosen, that are 0 for every token
+  double ffn_dead = std::numeric_limits<double>::quiet_NaN();   ///< share of the inner units, of all experts that were
+                                                                ///< chosen, that are 0 for every token
+  double norm_gain = std::numeric_limits<double>::quiet_NaN();  ///< mean over the layer's norms, relative to the start
   std::vector<double> expert_shares = {};  ///< of a mixture: of the tokens' choices, how many fell on each expert
 };
+
+/// Where the gains of a norm stand; zero-centered ones with the 1 that is added to them.
+struct NormGain {
+  double mean = 0;
+  double start = 0;
+};
+
+/// Nothing for a parameter that is no norm's gain vector.
+std::optional<NormGain> norm_gain(const Parameter& parameter);
 
 /// A layer each, of the sequences `ids` [B, T], without dropout. Every intermediate value is kept: memory grows with
 /// B T^2.
 std::vector<LayerStatistics> layer_statistics(const Transformer& model, std::span<const int32_t> ids,
                                               int64_t batch_size);
+
+/// {"layer":0,"stream_rms":1.2,...}: the fields by their names, null where the layer has no such value.
+JsonObject to_json(size_t layer, const LayerStatistics& statistics);
 
 }  // namespace minillm

@@ -67,6 +67,9 @@ struct LintReport {
 /// Of a trained model, by one forward pass over the first windows of `validation` with every intermediate value kept.
 LintReport lint_weights(const Transformer& model, const Loader& validation);
 
+/// Replaces a file whole or not at all: {"layers":[...]}, of lint_weights.
+void write_layers(const std::string& path, const std::vector<LayerStatistics>& layers);
+
 /// All lints of a run's folder that are not silenced: of its config, its metrics, and of its newest checkpoint's
 /// weights where its data is still there.
 LintReport lint_run(const std::string& folder);

@@ -1,5 +1,6 @@
 // Lints of a trained model, by looking into one forward pass.
 
+#include "core/atomic_file.h"
 #include "train/lint.h"
 
 #include <algorithm>
@@ -153,21 +154,12 @@ void lint_experts(const std::vector<LayerStatistics>& layers, int64_t choices, F
 /// Gains below half of where they start. One that starts at 0 is stored as its distance from 1.
 void lint_gains(const Transformer& model, Findings& findings) {
   for (const Parameter& parameter : model.parameters().parameters()) {
-    const bool is_gain = parameter.name.ends_with("norm.weight") && parameter.shape.rank() == 1;
-    if (!is_gain) {
-      continue;
-    }
-    double mean = 0;
-    for (int64_t i = 0; i < parameter.numel(); ++i) {
-      mean += parameter.value.at(i) / static_cast<double>(parameter.numel());
-    }
-    const double stored_start = parameter.slices.front().init.value;
-    const double offset = stored_start == 0 ? 1 : 0;
-    if (mean + offset < pressed_out * (stored_start + offset)) {
-      findings.push_back(make_finding("E14",
-                                      fmt::format("{} has a mean gain of {:.3g}, it began at {:.3g}", parameter.name,
-                                                  mean + offset, stored_start + offset),
-                                      "optim.decay_norms = false"));
+    const std::optional<NormGain> gain = norm_gain(parameter);
+    if (gain && gain->mean < pressed_out * gain->start) {
+      findings.push_back(make_finding(
+          "E14",
+          fmt::format("{} has a mean gain of {:.3g}, it began at {:.3g}", parameter.name, gain->mean, gain->start),
+          "optim.decay_norms = false"));
     }
   }
 }
@@ -215,6 +207,16 @@ LintReport lint_weights(const Transformer& model, const Loader& validation) {
   lint_attention(layers, sample.T, findings);
   lint_experts(layers, sample.count * sample.T * model.config().moe_top_k, findings);
   return report;
+}
+
+void write_layers(const std::string& path, const std::vector<LayerStatistics>& layers) {
+  std::vector<JsonObject> objects;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    objects.push_back(to_json(layer, layers[layer]));
+  }
+  JsonObject json;
+  json.add("layers", objects);
+  write_file_atomically(path, json.text() + "\n");
 }
 
 }  // namespace minillm

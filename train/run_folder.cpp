@@ -313,6 +313,10 @@ std::string summary_path(const std::string& folder) {
   return without_slash(folder) + "/summary.json";
 }
 
+std::string layers_path(const std::string& folder) {
+  return without_slash(folder) + "/layers.json";
+}
+
 std::string checkpoints_path(const std::string& folder) {
   return without_slash(folder) + "/checkpoints";
 }

@@ -46,6 +46,7 @@ std::string config_path(const std::string& folder);       ///< folder/config.tom
 std::string metrics_path(const std::string& folder);      ///< folder/metrics.jsonl
 std::string samples_path(const std::string& folder);      ///< folder/samples.jsonl
 std::string summary_path(const std::string& folder);      ///< folder/summary.json
+std::string layers_path(const std::string& folder);       ///< folder/layers.json
 std::string checkpoints_path(const std::string& folder);  ///< folder/checkpoints
 
 /// Replaces folder/config.toml whole or not at all.

@@ -80,13 +80,15 @@ RunEnd RunLoop::execute() {
       save(false);
     }
     if (ending) {
-      return finish(*ending);
+      end(ending->end == RunEnd::stopped ? "stopped" : "finished", ending->reason);
+      return ending->end;
     }
   }
   if (checkpoint_steps(config().run.out).empty()) {
     save(false);  // a run of 0 steps leaves a checkpoint too
   }
-  return finish({RunEnd::finished, "all steps done"});
+  end("finished", "all steps done");
+  return RunEnd::finished;
 }
 
 bool RunLoop::due(int64_t every) const {
@@ -112,7 +114,7 @@ void RunLoop::train_step() {
     result = trainer_->step();
   } catch (const Error&) {
     progress_.finish();
-    save_before_failing();
+    keep_what_failed();
     throw;
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -162,12 +164,16 @@ void RunLoop::evaluate_now() {
 
 /// The update was refused, so this is the last finite state; unless the one before overflowed the weights already.
 /// What goes wrong here must not hide why the run fails.
-void RunLoop::save_before_failing() {
-  try {
-    save(false);
-  } catch (const Error& error) {
-    log_warning("{}", error.what());
-  }
+void RunLoop::keep_what_failed() {
+  const auto attempt = [](const auto& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      log_warning("{}", error.what());
+    }
+  };
+  attempt([&] { save(false); });
+  attempt([&] { end("failed", "the next update is not finite"); });
 }
 
 void RunLoop::save(bool as_best) {
@@ -219,24 +225,30 @@ double RunLoop::seconds_of_session() const {
   return std::chrono::duration<double>(Clock::now() - started_).count();
 }
 
-RunEnd RunLoop::finish(const Ending& ending) {
+/// Writes what the run came to, and says it.
+void RunLoop::end(std::string_view how, std::string_view reason) {
   progress_.finish();
   const std::string& folder = config().run.out;
   const Metrics metrics = read_metrics(metrics_path(folder));
   Summary summary = summarize(metrics, data_.unigram_loss.value_or(std::numeric_limits<double>::quiet_NaN()));
+  summary.end = how;
+  summary.diverged = summary.diverged || how == "failed";
   summary.parameters = model_.parameters().count();
   summary.init = init_;
   summary.seconds = seconds_before_ + seconds_of_session();
   complete_summary(summary);
-  write_summary(summary_path(folder), summary);
-  log_end(config(), data_, summary, ending.reason);
-  if (ending.end == RunEnd::finished) {
-    log_findings(audible(lint_metrics(metrics, summary), config()));
+  std::vector<Finding> findings;
+  if (how == "finished") {
+    findings = lint_metrics(metrics, summary);
     if (validation_) {
-      log_findings(audible(lint_weights(model_, *validation_).findings, config()));
+      const LintReport report = lint_weights(model_, *validation_);
+      findings.insert(findings.end(), report.findings.begin(), report.findings.end());
+      write_layers(layers_path(folder), report.layers);
     }
   }
-  return ending.end;
+  write_summary(summary_path(folder), summary);
+  log_end(config(), data_, summary, reason);
+  log_findings(audible(findings, config()));
 }
 
 }  // namespace minillm

@@ -52,10 +52,10 @@ class RunLoop {
   void report(const TrainRecord& record);
   void evaluate_now();
   void save(bool as_best);
-  void save_before_failing();
+  void keep_what_failed();
   std::optional<Ending> reason_to_end() const;
   double seconds_of_session() const;
-  RunEnd finish(const Ending& ending);
+  void end(std::string_view how, std::string_view reason);
 
   std::string init_;  // see Summary::init
   LoadedConfig loaded_;

@@ -1,12 +1,15 @@
 #include "train/summary.h"
 
 #include "core/atomic_file.h"
+#include "core/error.h"
 #include "core/json_text.h"
+#include "train/line_log.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -27,6 +30,34 @@ bool has_stalled(const std::vector<EvalRecord>& evaluations, double unigram_loss
     const bool early = static_cast<double>(evaluation.step) < last_quarter;
     return early || std::abs(evaluation.val_loss - unigram_loss) <= stall_margin;
   });
+}
+
+double number_of(const nlohmann::json& json, const char* key) {
+  const nlohmann::json& value = json.at(key);
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
+Summary summary_of(const nlohmann::json& json) {
+  Summary summary;
+  summary.end = json.value("end", summary.end);  // which earlier versions did not write
+  summary.steps = json.at("steps").get<int64_t>();
+  summary.parameters = json.at("parameters").get<int64_t>();
+  summary.final_val_loss = number_of(json, "final_val_loss");
+  summary.best_val_loss = number_of(json, "best_val_loss");
+  summary.grad_norm_max_first_100 = number_of(json, "grad_norm_max_first_100");
+  summary.diverged = json.at("diverged").get<bool>();
+  summary.stalled = json.at("stalled").get<bool>();
+  summary.unigram_loss = number_of(json, "unigram_loss");
+  summary.tokens_per_s = number_of(json, "tokens_per_s");
+  summary.peak_memory_bytes = json.at("peak_memory_bytes").get<int64_t>();
+  summary.seconds = number_of(json, "seconds");
+  summary.init = json.at("init").get<std::string>();
+  summary.version = json.at("version").get<std::string>();
+  summary.commit = json.at("commit").get<std::string>();
+  summary.numerics = json.at("numerics").get<std::string>();
+  summary.threads = json.at("threads").get<int>();
+  summary.cpu = json.at("cpu").get<std::string>();
+  return summary;
 }
 
 }  // namespace
@@ -66,6 +97,7 @@ Summary summarize(const Metrics& metrics, double unigram_loss) {
 
 std::string to_json(const Summary& summary) {
   const std::pair<const char*, std::string> fields[] = {
+      {"end", json_string(summary.end)},
       {"steps", std::to_string(summary.steps)},
       {"parameters", std::to_string(summary.parameters)},
       {"final_val_loss", json_number(summary.final_val_loss)},
@@ -93,6 +125,18 @@ std::string to_json(const Summary& summary) {
 
 void write_summary(const std::string& path, const Summary& summary) {
   write_file_atomically(path, to_json(summary));
+}
+
+std::optional<Summary> read_summary(const std::string& path) {
+  const std::string text = read_text(path);
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  try {
+    return summary_of(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::exception& error) {
+    fail_input({.where = path, .what = "not the summary of a run", .hint = error.what()});
+  }
 }
 
 }  // namespace minillm

@@ -1,10 +1,11 @@
 #pragma once
-// summary.json: what a run came to. Written when it finishes or is stopped; a failed one has none.
+// summary.json: what a run came to, written when it ends.
 
 #include "train/metrics.h"
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace minillm {
 
 /// NaN is written as null: not known, or no such evaluation.
 struct Summary {
-  int64_t steps = 0;  ///< updates done
+  std::string end = "finished";  ///< or "stopped", by a signal; "failed": an update that was not finite was refused
+  int64_t steps = 0;             ///< updates done
   int64_t parameters = 0;
   double final_val_loss = std::numeric_limits<double>::quiet_NaN();
   double best_val_loss = std::numeric_limits<double>::quiet_NaN();
@@ -42,5 +44,8 @@ std::string to_json(const Summary& summary);
 
 /// Replaces `path` whole or not at all.
 void write_summary(const std::string& path, const Summary& summary);
+
+/// Nothing when there is no such file: the run goes on, or was killed. An input Error when it is no summary.
+std::optional<Summary> read_summary(const std::string& path);
 
 }  // namespace minillm

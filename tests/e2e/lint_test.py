@@ -50,7 +50,8 @@ class Lint(support.Case):
         for layer in layers:
             self.assertEqual(layer["path"], run)
             self.assertAlmostEqual(sum(layer["expert_shares"]), 1)
-            for key in ("stream_rms", "token_cosine", "first_token_share", "largest_score", "ffn_largest", "ffn_dead"):
+            for key in ("stream_rms", "mean_share", "token_cosine", "first_token_share", "largest_score", "ffn_largest",
+                        "ffn_dead", "norm_gain"):
                 self.assertIsInstance(layer[key], (int, float), key)
         self.assertRegex(self.run_program("lint", run).stdout, r"layer +stream RMS")
         self.assertEqual(json.loads(self.run_program("lint", self.config(), "--json").stdout)["layers"], [])

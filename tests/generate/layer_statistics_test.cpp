@@ -57,8 +57,27 @@ TEST_CASE("a stream that no sublayer writes to keeps its size, and equal tokens 
   for (const LayerStatistics& layer : layers) {
     CHECK(layer.stream_rms == doctest::Approx(8 / std::sqrt(16.0)));
     CHECK(layer.token_cosine == doctest::Approx(1));
+    CHECK(layer.mean_share == doctest::Approx(1.0 / 16));  // one feature of 16: (8/16)^2 of 64/16
+    CHECK(layer.norm_gain == doctest::Approx(1));
     CHECK(layer.expert_shares.empty());
   }
+}
+
+TEST_CASE("gains are told relative to where they began, over a layer's norms") {
+  const auto half = [](int64_t, double) { return 0.5; };
+  CHECK(of(small(), [&](Transformer& model) { set_weights(model, "input_layernorm.weight", half); })[1].norm_gain ==
+        doctest::Approx(0.75));
+  ModelConfig centered = small();
+  centered.norm = "zero_centered_rmsnorm";
+  const auto pressed = [](Transformer& model) {
+    set_weights(model, "layernorm.weight", [](int64_t, double) { return -0.75; });
+  };
+  CHECK(of(centered, pressed)[0].norm_gain == doctest::Approx(0.25));
+  ModelConfig scale = small();
+  scale.norm = "scalenorm";  // one number, which starts at sqrt(16)
+  CHECK(of(scale,
+           [](Transformer& model) { set_weights(model, "layernorm.weight", [](int64_t, double) { return 2.0; }); })[0]
+            .norm_gain == doctest::Approx(0.5));
 }
 
 TEST_CASE("even attention gives the first token 1/(t + 1) on average, and its largest score is 0") {

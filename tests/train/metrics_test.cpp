@@ -151,11 +151,40 @@ TEST_CASE("summary.json has its keys in order, whatever the texts hold") {
   summary.cpu = "bad \xff byte";
   write_summary(folder / "summary.json", summary);
   CHECK(read_file(folder / "summary.json") ==
-        "{\n  \"steps\": 2,\n  \"parameters\": 3688704,\n  \"final_val_loss\": 4.5,\n  \"best_val_loss\": 4.5,\n"
+        "{\n  \"end\": \"finished\",\n  \"steps\": 2,\n  \"parameters\": 3688704,\n  \"final_val_loss\": 4.5,\n  "
+        "\"best_val_loss\": 4.5,\n"
         "  \"grad_norm_max_first_100\": 2,\n  \"diverged\": false,\n  \"stalled\": false,\n  \"unigram_loss\": null,\n"
         "  \"tokens_per_s\": 150,\n  \"peak_memory_bytes\": 0,\n  \"seconds\": 0,\n  \"init\": \"\",\n  \"version\": "
         "\"0.1.0\",\n"
         "  \"commit\": \"a\\\"b\",\n  \"numerics\": \"n\",\n  \"threads\": 2,\n  \"cpu\": \"bad \xef\xbf\xbd "
         "byte\"\n}\n");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a summary reads back to what was written") {
+  TemporaryFolder folder;
+  CHECK_FALSE(read_summary(folder / "summary.json").has_value());
+  Summary summary = summarize(curve({5, 7}, {4.5, 1.0 / 3}), 6.25);
+  summary.end = "failed";
+  summary.parameters = 3688704;
+  summary.peak_memory_bytes = int64_t{1} << 40;
+  summary.seconds = 0.1;
+  summary.init = "w.safetensors";
+  summary.version = "0.1.0";
+  summary.commit = "abc";
+  summary.numerics = "n";
+  summary.threads = 3;
+  summary.cpu = "a processor";
+  write_summary(folder / "summary.json", summary);
+  const std::optional<Summary> read = read_summary(folder / "summary.json");
+  REQUIRE(read.has_value());
+  CHECK(to_json(*read) == to_json(summary));
+  CHECK(read->diverged);
+  std::string without_end = read_file(folder / "summary.json");
+  without_end.erase(without_end.find("  \"end\""), std::string("  \"end\": \"failed\",\n").size());
+  write_file(folder / "old.json", without_end);
+  CHECK(read_summary(folder / "old.json")->end == "finished");
+  write_file(folder / "broken.json", "{\"steps\": 1");
+  CHECK(contains(message_of(Fault::input, [&] { read_summary(folder / "broken.json"); }),
+                 "broken.json: not the summary of a run"));
 }

@@ -1,10 +1,10 @@
-#include "cli/json_object.h"
+#include "core/json_object.h"
 
 #include "core/json_text.h"
 
 #include <fmt/format.h>
 
-namespace minillm::cli {
+namespace minillm {
 
 namespace {
 
@@ -70,4 +70,4 @@ void JsonObject::add_member(std::string_view key, std::string_view value) {
   members_ += value;
 }
 
-}  // namespace minillm::cli
+}  // namespace minillm

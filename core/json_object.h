@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace minillm::cli {
+namespace minillm {
 
 /// Builds JSON text, with the numbers and strings of core/json_text.h: valid JSON whatever a model generates.
 class JsonObject {
@@ -32,4 +32,4 @@ class JsonObject {
   std::string members_;
 };
 
-}  // namespace minillm::cli
+}  // namespace minillm

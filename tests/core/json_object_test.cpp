@@ -1,11 +1,11 @@
-#include "cli/json_object.h"
+#include "core/json_object.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 
-using namespace minillm::cli;
+using namespace minillm;
 
 TEST_CASE("an object reads back with another parser, its keys in order") {
   JsonObject inner;
