@@ -21,5 +21,7 @@ Command lint_command();
 Command generate_command();
 Command gradcheck_command();
 Command bench_command();
+Command experiment_command();
+Command report_command();
 
 }  // namespace minillm::cli

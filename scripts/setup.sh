@@ -4,15 +4,16 @@
 #   scripts/setup.sh [--dev] [--list]
 #
 # Says first what it will install; what is there already is left alone, so it is safe to run again.
-# --dev adds what the project's own checks use (clang, clang-format, clang-tidy, Google Benchmark, gdb). --list prints
-# the packages.
+# --dev adds what the project's own checks use (clang, clang-format, clang-tidy, Google Benchmark, gdb, chromium for the
+# report's page). --list prints the packages.
 set -euo pipefail
 
 # ocl-icd-opencl-dev: Debian 12's libdnnl-dev only recommends it, but CMake cannot find oneDNN without it.
 packages=(g++ cmake ninja-build python3
           libdnnl-dev ocl-icd-opencl-dev libhdf5-dev libsentencepiece-dev libssl-dev zlib1g-dev
-          libfmt-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev doctest-dev)
-dev_packages=(clang clang-format clang-tidy libomp-dev libbenchmark-dev gdb git)
+          libfmt-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev doctest-dev
+          libjs-dygraphs gnuplot-nox)  # for the figures of `minillm report`, which does without them too
+dev_packages=(clang clang-format clang-tidy libomp-dev libbenchmark-dev gdb git chromium)
 
 list_only=0
 while [ $# -gt 0 ]; do

@@ -1,62 +1,18 @@
 #include "train/config_file.h"
 
 #include "core/text.h"
-#include "data/user_block.h"
 #include "train/config_checks.h"
+#include "train/toml_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <set>
-
-// toml++ asserts on malformed input in debug builds, where a parse_error is right.
-#define TOML_HEADER_ONLY 1
-#define TOML_ASSERT(expr) static_cast<void>(0)
-#include <toml++/toml.h>
 
 namespace minillm {
 
 namespace {
 
 constexpr size_t most_bases = 32;
-constexpr size_t most_config_bytes = 1'000'000;  // what is larger is no config; a device might never end
-
-ConfigValue value_of(const toml::node& node) {
-  if (const auto* yes = node.as_boolean()) {
-    return {yes->get(), yes->get() ? "true" : "false"};
-  }
-  if (const auto* integer = node.as_integer()) {
-    return {integer->get(), fmt::format("{}", integer->get())};
-  }
-  if (const auto* number = node.as_floating_point()) {
-    const std::string text = fmt::format("{}", number->get());
-    return {number->get(), text.find_first_of(".en") == std::string::npos ? text + ".0" : text};
-  }
-  if (const auto* text = node.as_string()) {
-    return {text->get(), "the string " + toml_quoted(text->get())};
-  }
-  if (node.is_table()) {
-    return {{}, "a table"};
-  }
-  return {{}, node.is_array() ? "an array" : "a date or time"};
-}
-
-struct Entry {
-  std::string name;
-  uint32_t line;
-  const toml::node* node;
-};
-
-/// toml++ keeps tables sorted by name; people read problems by line.
-std::vector<Entry> entries_by_line(const toml::table& table) {
-  std::vector<Entry> entries;
-  for (auto&& [key, node] : table) {
-    entries.push_back({std::string(key.str()), key.source().begin.line, &node});
-  }
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.line < b.line; });
-  return entries;
-}
 
 /// Gathers values and problems from the base files, the file and the overrides. Nothing is thrown before the end, so
 /// that all problems are told together, and nothing is returned when there is one.
@@ -92,15 +48,13 @@ class Loader {
     try {
       table = toml::parse(text, std::string_view(source));
     } catch (const toml::parse_error& error) {
-      add({.where = fmt::format("{}:{}", source, error.source().begin.line),
-           .what = "not valid TOML",
-           .found = std::string(error.description())});
+      add(problem_of(error, source));
       return;
     }
     if (const toml::node* base = table.get("base")) {
       load_base(*base, source, folder);
     }
-    for (const Entry& entry : entries_by_line(table)) {
+    for (const TomlEntry& entry : entries_by_line(table)) {
       if (entry.name != "base") {
         apply_top_level(entry, source);
       }
@@ -166,34 +120,13 @@ class Loader {
 
   std::optional<std::string> read(const std::filesystem::path& path, const std::string& named_by) {
     const std::string file_name = path.empty() ? "\"\"" : path.string();
-    const std::string where = named_by.empty() ? file_name : named_by;
-    const std::string found = named_by.empty() ? "" : path.string();
-    std::error_code no_folder;
-    if (std::filesystem::is_directory(path, no_folder)) {
-      add({.where = where, .what = "a folder, not a config file", .found = found});
+    const bool is_base = !named_by.empty();
+    const auto text = read_toml_text(path, is_base ? "base config" : "config", is_base ? named_by : file_name);
+    if (const Problem* problem = std::get_if<Problem>(&text)) {
+      add(*problem);
       return std::nullopt;
     }
-    std::ifstream file(path, std::ios::binary);
-    std::string text(most_config_bytes + 1, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<size_t>(file.gcount()));
-    if (!file.is_open() || file.bad()) {
-      const std::string what = named_by.empty() ? "cannot read the config" : "cannot read the base config";
-      add({.where = where, .what = fmt::format("{}: {}", what, system_error_text(errno)), .found = found});
-      return std::nullopt;
-    }
-    const std::string kind = guess_file_kind(text.substr(0, UserBlock::size), text.size());
-    const bool is_text = text.find('\0') == std::string::npos && kind != "a minillm file";
-    if (!is_text || text.size() > most_config_bytes) {
-      add({.where = where,
-           .what = "is not a config file",
-           .found = is_text          ? "a very long text"
-                    : kind == "text" ? "text with NUL bytes"
-                                     : kind,
-           .expected = fmt::format("TOML text, at most {} bytes", most_config_bytes)});
-      return std::nullopt;
-    }
-    return text;
+    return std::get<std::string>(text);
   }
 
   void load_base(const toml::node& base, const std::string& source, const std::filesystem::path& folder) {
@@ -208,7 +141,7 @@ class Loader {
     }
   }
 
-  void apply_top_level(const Entry& entry, const std::string& source) {
+  void apply_top_level(const TomlEntry& entry, const std::string& source) {
     const std::string& name = entry.name;
     const toml::node& node = *entry.node;
     const std::string where = fmt::format("{}:{}", source, entry.line);
@@ -216,7 +149,7 @@ class Loader {
     const bool is_section = std::find(sections.begin(), sections.end(), name) != sections.end();
     const toml::table* table = node.as_table();
     if (is_section && table != nullptr) {
-      for (const Entry& value : entries_by_line(*table)) {
+      for (const TomlEntry& value : entries_by_line(*table)) {
         apply(name, value, source);
       }
     } else if (is_section) {
@@ -242,7 +175,7 @@ class Loader {
     return advice_for_unknown_key("", name);
   }
 
-  void apply(const std::string& section, const Entry& entry, const std::string& source) {
+  void apply(const std::string& section, const TomlEntry& entry, const std::string& source) {
     const std::string where = fmt::format("{}:{}", source, entry.line);
     if (const ConfigKey* key = known_key(section, entry.name, where)) {
       store(*key, value_of(*entry.node), where, where);

@@ -1,0 +1,150 @@
+#include "suite/report.h"
+
+#include "core/atomic_file.h"
+#include "core/log.h"
+#include "suite/embedded.h"
+#include "suite/plan.h"
+#include "suite/speed.h"
+#include "train/line_log.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace minillm {
+
+namespace {
+
+void append(std::vector<RunRecord>& runs, const std::string& folder) {
+  for (const std::string& path : find_runs(folder)) {
+    runs.push_back(read_run(path));
+  }
+}
+
+void add_noise_floor(const std::string& folder, ComparisonPlan& plan) {
+  if (std::filesystem::is_directory(folder)) {
+    append(plan.noise_floor, folder);
+  } else {
+    log_warning("{}: no such folder; the noise floor is that of the runs themselves", folder);
+  }
+}
+
+/// Adds what a suite's folder says beside its runs.
+void add_suite(const std::string& folder, ComparisonPlan& plan) {
+  const std::string text = read_text(plan_path(folder));
+  if (text.empty()) {
+    return;
+  }
+  try {
+    const nlohmann::json suite = nlohmann::json::parse(text);
+    plan.title += (plan.title.empty() ? "" : ", ") + suite.at("name").get<std::string>();
+    for (const nlohmann::json& variant : suite.at("variants")) {
+      const auto name = variant.at("name").get<std::string>();
+      plan.order.push_back(name);
+      plan.references[name] = variant.at("reference").get<std::string>();
+    }
+    if (const auto noise = suite.at("noise_floor").get<std::string>(); !noise.empty()) {
+      add_noise_floor((std::filesystem::path(folder) / noise).lexically_normal().string(), plan);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    fail_input({.where = plan_path(folder), .what = "not a suite's plan", .hint = error.what()});
+  }
+  for (const auto& [name, speeds] : read_speeds(folder)) {
+    std::vector<double>& all = plan.speeds[name];
+    all.insert(all.end(), speeds.begin(), speeds.end());
+  }
+}
+
+/// `page` with every key of `values` replaced in one pass: what is filled in is not looked into.
+std::string filled(std::string_view page, const std::map<std::string, std::string>& values) {
+  std::string text;
+  for (size_t at = 0; at < page.size();) {
+    const auto here = std::find_if(values.begin(), values.end(),
+                                   [&](const auto& value) { return page.substr(at).starts_with(value.first); });
+    text += here == values.end() ? page.substr(at, 1) : std::string_view(here->second);
+    at += here == values.end() ? 1 : here->first.size();
+  }
+  return text;
+}
+
+/// A file of dygraphs, without the address of a map that browsers would ask for; "" where it is not installed.
+std::string dygraphs(const std::string& name) {
+  std::string text = read_text("/usr/share/javascript/dygraphs/" + name);  // of Debian's libjs-dygraphs
+  const size_t map = text.rfind("# sourceMappingURL=");
+  return map == std::string::npos ? text : text.substr(0, text.rfind('\n', map) + 1);
+}
+
+std::string html_text(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    switch (c) {
+      case '&': html += "&amp;"; break;
+      case '<': html += "&lt;"; break;
+      case '>': html += "&gt;"; break;
+      default: html += c;
+    }
+  }
+  return html;
+}
+
+/// JSON inside a script element: no "<" in it can end the element, or open a comment there.
+std::string inside_script(const std::string& json) {
+  std::string text;
+  for (const char c : json) {
+    text += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  }
+  return text;
+}
+
+/// `svg`: what stands in for the curves where dygraphs is not installed; "" = nothing.
+std::string page_text(const Comparison& comparison, const std::string& svg, int watch_seconds) {
+  std::map<std::string, std::string> values = {{"{{TITLE}}", html_text(comparison.title)},
+                                               {"/*{{DYGRAPHS}}*/", dygraphs("dygraph.min.js")},
+                                               {"/*{{DYGRAPHS_CSS}}*/", dygraphs("dygraph.min.css")}};
+  const bool is_static = values["/*{{DYGRAPHS}}*/"].empty();
+  if (is_static) {
+    log_warning("the page shows static figures: dygraphs is not installed (apt-get install libjs-dygraphs)");
+  }
+  const std::vector<std::string> figures(is_static && !svg.empty() ? 1 : 0, svg);
+  values["{{DATA}}"] = inside_script(report_json(comparison, watch_seconds, figures));
+  std::string_view skeleton;
+  for (const EmbeddedFile& file : embedded_files()) {
+    values[fmt::format("/*{{{{{}}}}}*/", file.name)] = std::string(file.text);
+    skeleton = file.name == "report_page.html" ? file.text : skeleton;
+  }
+  return filled(skeleton, values);
+}
+
+}  // namespace
+
+Comparison gather(const std::vector<std::string>& folders, const std::string& reference) {
+  ComparisonPlan plan{.title = "", .reference = reference};
+  std::vector<RunRecord> runs;
+  for (const std::string& folder : folders) {
+    add_suite(folder, plan);
+    append(runs, folder);
+  }
+  if (plan.title.empty()) {
+    plan.title = std::filesystem::path(folders.front()).filename().string();
+  }
+  return compare(std::move(runs), plan);
+}
+
+ReportFiles write_report(const Comparison& comparison, const std::string& page, int watch_seconds) {
+  const std::string folder = folder_of(page);
+  std::filesystem::create_directories(folder);
+  ReportFiles files{.page = page, .markdown = folder + "/report.md", .figure = folder + "/curves.svg"};
+  const std::string svg = curves_svg(comparison);
+  if (svg.empty()) {
+    log_warning("no curves.svg: gnuplot is not installed (apt-get install gnuplot-nox)");
+    files.figure.clear();
+  } else {
+    write_file_atomically(files.figure, svg);
+  }
+  write_file_atomically(page, page_text(comparison, svg, watch_seconds));
+  write_file_atomically(files.markdown, report_markdown(comparison, files.figure.empty() ? "" : "curves.svg"));
+  return files;
+}
+
+}  // namespace minillm

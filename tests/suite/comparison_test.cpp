@@ -1,0 +1,209 @@
+#include "suite/comparison.h"
+
+#include "tests/support/message_of.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace minillm;
+using namespace minillm::test;
+
+namespace {
+
+/// A finished run of 10 steps that came to this loss.
+RunRecord run_of(const std::string& variant, uint64_t seed, double val_loss, const std::string& norm = "rmsnorm") {
+  RunRecord run;
+  run.config.model.vocab_size = 64;
+  run.config.model.norm = norm;
+  run.config.train.steps = 10;
+  run.config.train.seed = seed;
+  run.config.run.name = fmt::format("{}-seed{}", variant, seed);
+  run.folder = "runs/" + run.config.run.name;
+  for (int64_t step = 0; step < 10; ++step) {
+    run.metrics.train.push_back({.step = step, .loss = 5, .grad_norm = 1, .lr = 1e-3, .tokens_per_s = 100});
+  }
+  run.metrics.evaluations.push_back({.step = 10, .val_loss = val_loss});
+  run.summary = summarize(run.metrics, 6.5);
+  run.summary.parameters = 1000;
+  return run;
+}
+
+/// Five seeds around 4 of sample standard deviation sqrt(2.5e-4) = 0.0158114 and range 0.04.
+std::vector<RunRecord> baseline() {
+  std::vector<RunRecord> runs;
+  const double losses[] = {3.98, 3.99, 4.00, 4.01, 4.02};
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    runs.push_back(run_of("baseline", seed, losses[seed - 1]));
+  }
+  return runs;
+}
+
+constexpr double sigma = 0.0158113883008419;
+
+/// What a variant of these losses comes to beside the five baselines.
+RunGroup judged(const std::vector<double>& losses, int64_t parameters = 1000) {
+  std::vector<RunRecord> runs = baseline();
+  for (size_t i = 0; i < losses.size(); ++i) {
+    runs.push_back(run_of("other", i + 1, losses[i], "layernorm"));
+    runs.back().summary.parameters = parameters;
+  }
+  return compare(std::move(runs), {.title = "test"}).groups.back();
+}
+
+}  // namespace
+
+TEST_CASE("the noise floor is the sample standard deviation over seeds, with both thresholds") {
+  const Comparison comparison = compare(baseline(), {.title = "test"});
+  REQUIRE(comparison.groups.size() == 1);
+  CHECK(comparison.groups[0].verdict == Verdict::reference);
+  CHECK(comparison.groups[0].val_loss == doctest::Approx(4).epsilon(1e-12));
+  CHECK(comparison.noise.of == "baseline");
+  CHECK(comparison.noise.seeds == 5);
+  CHECK(comparison.noise.sigma == doctest::Approx(sigma).epsilon(1e-12));
+  CHECK(comparison.noise.range == doctest::Approx(0.04).epsilon(1e-12));
+  CHECK(comparison.noise.of_run() == doctest::Approx(3 * sigma).epsilon(1e-12));
+  CHECK(comparison.noise.of_difference() == doctest::Approx(4.2426406871192851 * sigma).epsilon(1e-12));
+  CHECK(std::isnan(comparison.noise.repeats));
+}
+
+TEST_CASE("a seed that ran twice counts once, and shows what its repeats differ by") {
+  std::vector<RunRecord> runs = baseline();
+  runs.push_back(run_of("again", 1, 3.9825));
+  const Comparison comparison = compare(std::move(runs), {.title = "test"});
+  REQUIRE(comparison.groups.size() == 1);
+  CHECK(comparison.noise.seeds == 5);
+  CHECK(comparison.noise.sigma == doctest::Approx(sigma).epsilon(1e-12));
+  CHECK(comparison.noise.repeats == doctest::Approx(0.0025).epsilon(1e-9));
+}
+
+TEST_CASE("a verdict needs three sigma, and says when two single runs would not do") {
+  // Two single runs would need 4.24 sigma, 0.0671; means need 3 sigma, 0.0474.
+  const RunGroup below = judged({4.03, 4.06});
+  CHECK(below.verdict == Verdict::no_conclusion);
+  CHECK(below.delta == doctest::Approx(0.045).epsilon(1e-9));
+  CHECK(below.sentence == "no conclusion: 0.0450 nats worse is below 3 sigma, 0.0474");
+  const RunGroup between = judged({4.05, 4.05});
+  CHECK(between.verdict == Verdict::worse);
+  CHECK(between.sentence ==
+        "worse than baseline by 0.0500 nats, 3.2 sigma: above 3 of a run, below 4.24 of two single "
+        "runs");
+  const RunGroup clear = judged({3.9, 3.9});
+  CHECK(clear.verdict == Verdict::better);
+  CHECK(clear.delta_sigmas == doctest::Approx(-0.1 / sigma).epsilon(1e-9));
+  CHECK(clear.sentence == "better than baseline by 0.1000 nats, 6.3 sigma");
+  REQUIRE(clear.changes.size() == 1);
+  CHECK(clear.changes[0].key == "model.norm");
+}
+
+TEST_CASE("models whose sizes differ by 1 % or more are not compared") {
+  CHECK(judged({3.9}, 1009).verdict == Verdict::better);
+  CHECK(judged({3.9}, 991).verdict == Verdict::better);
+  const RunGroup refused = judged({3.9}, 1010);
+  CHECK(refused.verdict == Verdict::refused);
+  CHECK(refused.parameter_difference == doctest::Approx(1).epsilon(1e-12));
+  CHECK(contains(refused.sentence, "not compared: +1.00 % parameters, 1 % is too much"));
+  CHECK(judged({3.9}, 990).verdict == Verdict::refused);
+}
+
+TEST_CASE("other data and other numbers of tokens are not compared") {
+  std::vector<RunRecord> runs = baseline();
+  runs.push_back(run_of("longer", 1, 3.9));
+  runs.back().config.train.steps = 20;
+  runs.push_back(run_of("elsewhere", 1, 3.9));
+  runs.back().summary.unigram_loss = 6.6;
+  const Comparison comparison = compare(std::move(runs), {.title = "test"});
+  REQUIRE(comparison.groups.size() == 3);
+  CHECK(comparison.groups[1].sentence == "not compared: trained on 81,920 tokens instead of 40,960");
+  CHECK(comparison.groups[2].sentence ==
+        "not compared: trained on other data, of unigram loss 6.6000 instead of 6.5000");
+}
+
+TEST_CASE("stalled and diverged are told apart from the verdict, and no noise floor rests on them") {
+  std::vector<RunRecord> runs = baseline();
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    runs.push_back(run_of("stuck", seed, 6.52, "none"));
+  }
+  runs.push_back(run_of("blown", 1, 9, "layernorm"));
+  runs.back().summary.diverged = true;
+  const Comparison comparison = compare(std::move(runs), {.title = "test"});
+  REQUIRE(comparison.groups.size() == 3);
+  CHECK(comparison.noise.of == "baseline");
+  CHECK(comparison.groups[1].stalled == 6);
+  CHECK(comparison.groups[1].verdict == Verdict::worse);
+  CHECK(contains(comparison.groups[1].sentence, "; 6 of 6 stalled at the unigram loss"));
+  CHECK(comparison.groups[2].diverged == 1);
+  CHECK(contains(comparison.groups[2].sentence, "; 1 of 1 diverged"));
+}
+
+TEST_CASE("without seeds there is no conclusion, and unfinished runs have no mean") {
+  std::vector<RunRecord> runs = {run_of("baseline", 1, 4), run_of("other", 1, 3, "layernorm"),
+                                 run_of("going", 1, 2, "none")};
+  runs.back().summary.end = "unfinished";
+  const Comparison comparison = compare(std::move(runs), {.title = "test"});
+  CHECK_FALSE(comparison.noise.is_known());
+  CHECK(comparison.groups[1].verdict == Verdict::no_conclusion);
+  CHECK(std::isnan(comparison.groups[1].delta_sigmas));
+  CHECK(comparison.groups[2].verdict == Verdict::unfinished);
+  CHECK(std::isnan(comparison.groups[2].val_loss));
+}
+
+TEST_CASE("a plan orders the groups, gives each its reference, and may bring its own noise floor") {
+  std::vector<RunRecord> runs = {run_of("c", 1, 4.1, "layernorm"), run_of("a", 1, 4), run_of("b", 1, 4.05, "none")};
+  const ComparisonPlan plan = {.title = "test",
+                               .order = {"a", "b", "c"},
+                               .references = {{"a", "a"}, {"b", "a"}, {"c", "b"}},
+                               .noise_floor = baseline(),
+                               .speeds = {{"b", {90, 110, 100}}}};
+  const Comparison comparison = compare(runs, plan);
+  REQUIRE(comparison.groups.size() == 3);
+  CHECK(comparison.groups[0].name == "a");
+  CHECK(comparison.groups[2].name == "c");
+  CHECK(comparison.groups[2].reference == 1);
+  CHECK(comparison.groups[2].delta == doctest::Approx(0.05).epsilon(1e-9));
+  CHECK(comparison.noise.sigma == doctest::Approx(sigma).epsilon(1e-12));
+  CHECK(comparison.groups[1].tokens_per_s == 100);
+  CHECK(comparison.groups[1].speed_measurements == 3);
+  const Comparison other = compare(runs, {.title = "test", .reference = "c"});
+  CHECK(other.groups[0].verdict == Verdict::reference);
+  CHECK(other.groups[1].delta == doctest::Approx(-0.1).epsilon(1e-9));
+  CHECK(message_of([&] { compare(runs, {.title = "test", .reference = "zzz"}); }) ==
+        "--reference: no group of runs has this name; found zzz; the groups are c, a, b");
+}
+
+TEST_CASE("lints name what a comparison rests on") {
+  std::vector<RunRecord> runs = baseline();
+  runs.push_back(run_of("other", 1, 4.01, "layernorm"));
+  const Comparison comparison = compare(std::move(runs), {.title = "test"});
+  const auto count = [&](const std::string& id, const std::string& where) {
+    return std::count_if(comparison.findings.begin(), comparison.findings.end(),
+                         [&](const auto& row) { return row.second.rule->id == id && row.first == where; });
+  };
+  CHECK(count("E16", "other") == 1);
+  CHECK(count("E18", "other") == 1);
+  CHECK(count("E17", "") == 0);
+  const Comparison few = compare({run_of("baseline", 1, 4), run_of("baseline", 2, 4.1)}, {.title = "test"});
+  CHECK(few.noise.is_known());
+  CHECK(std::any_of(few.findings.begin(), few.findings.end(),
+                    [](const auto& row) { return row.second.rule->id == "E17"; }));
+}
+
+TEST_CASE("a deeper plain network that trains worse with normal gradients is told") {
+  std::vector<RunRecord> runs = {run_of("shallow", 1, 4), run_of("deep", 1, 4.5)};
+  for (RunRecord& run : runs) {
+    run.config.model.residual = "none";
+  }
+  runs[1].config.model.n_layers = 16;
+  runs[1].metrics.train.back().loss = 5.5;
+  const auto has_it = [](const Comparison& comparison) {
+    return std::any_of(comparison.findings.begin(), comparison.findings.end(),
+                       [](const auto& row) { return row.second.rule->id == "E03" && row.first == "deep"; });
+  };
+  CHECK(has_it(compare(runs, {.title = "test"})));
+  runs[1].metrics.train.back().loss = 4.5;
+  CHECK_FALSE(has_it(compare(runs, {.title = "test"})));
+  runs[1].metrics.train.back().loss = 5.5;
+  runs[1].summary.grad_norm_max_first_100 = 50;
+  CHECK_FALSE(has_it(compare(runs, {.title = "test"})));
+}
