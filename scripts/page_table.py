@@ -20,6 +20,11 @@ def put(page, name, text):
     (DOCS / page).write_text(f'{before}<!-- {name} -->\n\n{text.strip()}\n\n<!-- /{name} -->{behind}', encoding='utf-8')
 
 
+def get(page, name):
+    """What stands between the markers, without the lines around it."""
+    return _split(page, name)[1].strip()
+
+
 def put_row(page, name, header, row, order=()):
     """Puts one row into such a table, in the place of the one with the same first cell. For what is measured row by row
     over days. `order`: first cells as they shall stand; others come last."""

@@ -1,0 +1,334 @@
+"""The claims that experiments test: what each says, and whether a report's numbers bear it out.
+
+A claim is a function of the report (the object of `minillm report --json`) that returns (verdict, numbers): "holds",
+"does not hold" or "no conclusion", and the numbers it rests on, in words. Criteria are fixed here, before anything is
+run; docs/numbers.md defines stalled, diverged and the noise floor.
+"""
+import math
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "no conclusion"
+LRS = ("0.001", "0.003", "0.01")
+
+
+class Missing(Exception):
+    """The report lacks a variant that a claim is about."""
+
+
+def variant(report, name):
+    for row in report["variants"]:
+        if row["name"] == name:
+            return row
+    raise Missing(name)
+
+
+def nats(row):
+    sigmas = "" if row["delta_sigmas"] is None else f", {row['delta_sigmas']:+.1f} sigma"
+    return f"{row['name']} {row['val_loss']:.4f}, {row['delta']:+.4f} nats{sigmas}"
+
+
+def worse(report, name):
+    """Worse than its reference, beyond the noise floor."""
+    row = variant(report, name)
+    verdict = {"worse": HOLDS, "better": FAILS}.get(row["verdict"], OPEN)
+    return verdict, nats(row)
+
+
+def no_residual(report):
+    return worse(report, "no_residual")
+
+
+def no_ffn(report):
+    return worse(report, "no_ffn")
+
+
+def same_norm(report):
+    """No difference in loss that can be told; the speeds are only reported."""
+    row, base = variant(report, "layernorm"), variant(report, "baseline")
+    speed = f"{row['tokens_per_s'] / base['tokens_per_s']:.3f} times the speed"
+    return (HOLDS if row["verdict"] == "no_conclusion" else FAILS), f"{nats(row)}; {speed}"
+
+
+def gelu(report):
+    """Both widths are worse than SwiGLU."""
+    verdicts = [worse(report, name) for name in ("gelu_1024", "gelu_1032")]
+    words = {verdict for verdict, _ in verdicts}
+    return (words.pop() if len(words) == 1 else OPEN), "; ".join(numbers for _, numbers in verdicts)
+
+
+def scaled_init(report):
+    """Without the smaller start it is worse; at four layers a difference may be below the noise."""
+    return worse(report, "residual_out_init")
+
+
+def noise(report):
+    """The same seed gives the same loss to the last bit; how large sigma is, is only reported."""
+    floor = report["noise"]
+    if floor is None or floor["repeats"] is None:
+        return OPEN, "no seed was run twice"
+    numbers = (f"range {floor['range']:.4f}, sigma {floor['sigma']:.4f}, 3 sigma {floor['threshold_run']:.4f} over "
+               f"{floor['runs']} seeds; the same seed again differs by {floor['repeats']:g}")
+    return (HOLDS if floor["repeats"] == 0 else FAILS), numbers
+
+
+def cell(report, placement, lr, warmup):
+    return variant(report, f"{placement}-lr={lr}-warmup_steps={warmup}")
+
+
+def state(row):
+    flags = [f"{row[flag]} of {row['over']} {flag}" for flag in ("stalled", "diverged") if row[flag]]
+    loss = "no loss" if row["val_loss"] is None else f"{row['val_loss']:.2f}"
+    return loss + (f" ({', '.join(flags)})" if flags else "")
+
+
+def post_stalls(lrs, warmup):
+    def claim(report):
+        rows = {lr: cell(report, "post", lr, warmup) for lr in lrs}
+        stalled = [row["stalled"] == row["over"] and row["diverged"] == 0 for row in rows.values()]
+        numbers = "; ".join(f"lr {lr}: {state(row)}" for lr, row in rows.items())
+        return (HOLDS if all(stalled) else FAILS), numbers
+    return claim
+
+
+def post_trains(report):
+    row = cell(report, "post", "0.001", 100)
+    unigram = report["unigram_loss"]
+    trains = row["val_loss"] is not None and row["val_loss"] < unigram - 0.5
+    return (HOLDS if trains else FAILS), f"{state(row)}, unigram loss {unigram:.2f}"
+
+
+def trains_without_warmup(placement):
+    def claim(report):
+        rows = {lr: cell(report, placement, lr, 0) for lr in LRS}
+        trains = [row["stalled"] == 0 and row["diverged"] == 0 for row in rows.values()]
+        return (HOLDS if all(trains) else FAILS), "; ".join(f"lr {lr}: {state(row)}" for lr, row in rows.items())
+    return claim
+
+
+def surge(report):
+    """Without warm-up post-norm's largest early gradient is above pre-norm's at every learning rate."""
+    ratios = {}
+    for lr in LRS:
+        post, pre = (cell(report, placement, lr, 0)["grad_norm_max_first_100"] for placement in ("post", "pre"))
+        ratios[lr] = math.nan if post is None or pre is None else post / pre
+    numbers = "; ".join(f"lr {lr}: {ratio:.2f} times" for lr, ratio in ratios.items())
+    return (HOLDS if all(ratio > 1 for ratio in ratios.values()) else FAILS), numbers
+
+
+DEPTHS = (4, 12, 24, 48, 100)
+
+
+def at_depths(report, placement):
+    rows = {depth: variant(report, f"{placement}-n_layers={depth}") for depth in DEPTHS}
+    return rows, "; ".join(f"{depth} layers: {state(row)}" for depth, row in rows.items())
+
+
+def has_failed(row):
+    return row["stalled"] > 0 or row["diverged"] > 0
+
+
+def pre_trains_deep(report):
+    rows, numbers = at_depths(report, "pre")
+    return (FAILS if any(map(has_failed, rows.values())) else HOLDS), numbers
+
+
+def post_fails_deep(report):
+    """At 24 layers or more post-norm stalls or diverges, and at 12 it does not."""
+    rows, numbers = at_depths(report, "post")
+    deep = all(has_failed(rows[depth]) for depth in DEPTHS if depth >= 24)
+    return (HOLDS if deep and not has_failed(rows[12]) else FAILS), numbers
+
+
+def plain_degrades(report):
+    """Lint E03: a deeper plain network ends at a higher training loss though its largest gradients are within a
+    factor of ten."""
+    found = [lint["what"] for lint in report["lints"] if lint["id"] == "E03"]
+    return (HOLDS if found else FAILS), (found[0] if found else "no such pair of depths")
+
+
+def losses(*rows):
+    return "; ".join(f"{row['name']} {row['val_loss']:.4f}" for row in rows)
+
+
+def floor(report):
+    """Three sigma; infinite where nothing is known, so that no claim holds by it."""
+    return math.inf if report["noise"] is None else report["noise"]["threshold_run"]
+
+
+def of_layers(report, name, key):
+    """A statistic of the layers of the variant's runs at their end: every value that is there."""
+    runs = [report["runs"][index] for index in variant(report, name)["runs"]]
+    return [layer[key] for run in runs for layer in run["layers"] or [] if layer.get(key) is not None]
+
+
+def mean(values):
+    return sum(values) / len(values) if values else math.nan
+
+
+def each_part_helps(report):
+    rows = [variant(report, name) for name in ("plus_ffn", "plus_residual", "plus_norm")]
+    helps = [row["delta"] is not None and row["delta"] < -floor(report) for row in rows]
+    return (HOLDS if all(helps) else FAILS), "; ".join(nats(row) for row in rows)
+
+
+def unfair_width(report):
+    """SwiGLU at 4d beside GELU at 4d has half as much again; the gap is larger than that of matched widths."""
+    unfair = variant(report, "swiglu_512")["val_loss"] - variant(report, "gelu_512")["val_loss"]
+    fair = variant(report, "baseline")["val_loss"] - variant(report, "gelu")["val_loss"]
+    verdict = OPEN if abs(unfair - fair) < floor(report) else HOLDS if unfair < fair else FAILS
+    return verdict, f"SwiGLU less GELU: {unfair:+.4f} nats at 4d each, {fair:+.4f} matched"
+
+
+def wider_is_better(report):
+    rows = [variant(report, name) for name in ("swiglu_128", "swiglu_256", "baseline", "swiglu_512", "swiglu_1024")]
+    steps = [right["val_loss"] - left["val_loss"] for left, right in zip(rows, rows[1:])]
+    return (HOLDS if all(step < floor(report) for step in steps) else FAILS), losses(*rows)
+
+
+def dead_units(report):
+    relu, gelu = of_layers(report, "relu", "ffn_dead"), of_layers(report, "gelu", "ffn_dead")
+    numbers = f"share of dead units: ReLU {mean(relu):.4f}, GELU {mean(gelu):.4f}; {nats(variant(report, 'relu'))}"
+    return (HOLDS if mean(relu) > 0 and mean(gelu) == 0 else FAILS), numbers
+
+
+def bounded_units(report):
+    free = max(of_layers(report, "baseline", "ffn_largest"))
+    rows = {name: max(of_layers(report, name, "ffn_largest")) for name in ("swiglu_clamp", "swiglu_oai", "situ_glu")}
+    harmless = [variant(report, name)["delta"] < floor(report) for name in rows]
+    numbers = f"largest value: SwiGLU {free:.3g}, " + ", ".join(f"{name} {most:.3g}" for name, most in rows.items())
+    return (HOLDS if all(most < free for most in rows.values()) and all(harmless) else FAILS), numbers
+
+
+def gain_decays(report):
+    standard, centered = (mean(of_layers(report, name, "norm_gain"))
+                          for name in ("strong_decayed", "strong_decayed_zero_centered"))
+    free = mean(of_layers(report, "strong", "norm_gain"))
+    numbers = (f"mean gain: not decayed {free:.3f}, decayed {standard:.3f}, zero-centered and decayed {centered:.3f}; "
+               f"{nats(variant(report, 'strong_decayed'))}")
+    return (HOLDS if standard < free and abs(centered - 1) < abs(standard - 1) else FAILS), numbers
+
+
+def small_means(report):
+    shares = of_layers(report, "layernorm", "mean_share")
+    small = sum(share < 0.05 for share in shares) > len(shares) / 2
+    return (HOLDS if small else FAILS), f"share of the mean in the mean square: {min(shares):.4f} to {max(shares):.4f}"
+
+
+def scaled_at_depth(report):
+    rows = [variant(report, f"plain-n_layers={depth}") for depth in (4, 24)]
+    return (HOLDS if all(row["verdict"] == "worse" for row in rows) else
+            FAILS if any(row["verdict"] == "better" for row in rows) else OPEN), "; ".join(nats(row) for row in rows)
+
+
+def gate_lowers_sink(report):
+    before, behind = (mean(of_layers(report, name, "first_token_share")) for name in ("baseline", "elementwise"))
+    return (HOLDS if behind < before else FAILS), f"mean share of the first token: {before:.4f}, gated {behind:.4f}"
+
+
+def qk_norm_bounds(report):
+    free, bounded = (max(of_layers(report, name, "largest_score")) for name in ("fast", "fast_qk_norm"))
+    return (HOLDS if bounded < free else FAILS), f"largest score at lr 1e-2: {free:.3g}, with QK-Norm {bounded:.3g}"
+
+
+def best_gate(report):
+    rows = [variant(report, name) for name in ("elementwise", "gate_q", "gate_k", "gate_v", "gate_output")]
+    rest = min(row["val_loss"] for row in rows[1:])
+    difference = rows[0]["val_loss"] - rest
+    verdict = HOLDS if difference < -floor(report) else FAILS if difference > floor(report) else OPEN
+    return verdict, losses(*rows)
+
+
+def streams_help(report):
+    rows = [variant(report, f"{name}-n_layers=16") for name in ("mhc", "gated", "attnres")]
+    better = [row["verdict"] == "better" for row in rows]
+    return (HOLDS if all(better) else FAILS if not any(better) else OPEN), "; ".join(nats(row) for row in rows)
+
+
+def not_worse(*names):
+    def claim(report):
+        rows = [variant(report, name) for name in names]
+        return (FAILS if any(row["verdict"] == "worse" for row in rows) else HOLDS), "; ".join(map(nats, rows))
+    return claim
+
+
+def more_experts_help(report):
+    rows = [variant(report, name) for name in ("baseline", "experts_4", "experts_8", "experts_16")]
+    steps = [right["val_loss"] - left["val_loss"] for left, right in zip(rows, rows[1:])]
+    verdict = HOLDS if all(step < -floor(report) for step in steps) else \
+        FAILS if any(step > floor(report) for step in steps) else OPEN
+    return verdict, losses(*rows)
+
+
+# experiment: [(id, what the course or its sources say, the criterion)]
+CLAIMS = {
+    "noise_floor": [
+        ("C34", "the seed alone moves the final loss, and nothing else does", noise),
+    ],
+    "ablations": [
+        ("C11", "without the residual stream the loss is worse, beyond the noise", no_residual),
+        ("C12", "without the feed-forward network, at equal parameters, it is worse, beyond the noise", no_ffn),
+        ("C13", "LayerNorm and RMSNorm cannot be told apart by the loss", same_norm),
+        ("C14", "GELU is worse than SwiGLU at matched parameters", gelu),
+        ("C19", "output matrices that start at 0.02 instead of 0.02/sqrt(2 n_layers) make it worse", scaled_init),
+    ],
+    "depth": [
+        ("C06", "pre-norm trains at every depth up to 100 layers", pre_trains_deep),
+        ("C06", "post-norm trains at 12 layers and fails from 24 on", post_fails_deep),
+        ("C10", "without a residual stream deeper is worse, though gradients look normal", plain_degrades),
+    ],
+    "ladder": [
+        ("C39", "each part, added in the order feed-forward, residual, norm, lowers the loss beyond the noise",
+         each_part_helps),
+    ],
+    "ffn": [
+        ("C14", "GELU is worse than SwiGLU at matched parameters", lambda report: worse(report, "gelu")),
+        ("C15", "SwiGLU at 4d beside GELU at 4d looks better than it is", unfair_width),
+        ("C17", "wider is better, within the noise", wider_is_better),
+        ("C21", "ReLU has dead units and GELU has none", dead_units),
+        ("C29", "a clamp or a soft cap lowers the largest value and does not hurt", bounded_units),
+    ],
+    "norms": [
+        ("C13", "LayerNorm and RMSNorm cannot be told apart by the loss", same_norm),
+        ("C20", "weight decay presses a standard gain down and leaves a zero-centered one at 1", gain_decays),
+        ("C25", "the mean of a token's features is small: under 5 % of its mean square in most layers", small_means),
+    ],
+    "residual_init": [
+        ("C19", "at 4 and at 24 layers a start at 0.02 is worse than 0.02/sqrt(2 n_layers)", scaled_at_depth),
+    ],
+    "gates": [
+        ("C26", "an output gate lowers the first token's share of attention", gate_lowers_sink),
+        ("C27", "QK-Norm bounds the scores", qk_norm_bounds),
+        ("C28", "behind the weighted sum is the best place for a gate", best_gate),
+    ],
+    "residual_streams": [
+        ("C31", "at 16 layers widened and attentive streams are better than the plain one", streams_help),
+    ],
+    "hybrid_attention": [
+        ("C32", "three layers of linear attention for one of full attention are not worse", not_worse("hybrid")),
+    ],
+    "moe": [
+        ("C33", "at equal work a token more experts lower the loss", more_experts_help),
+    ],
+    "post_ln_warmup": [
+        ("C01", "post-norm at 3e-3 and above, without warm-up, stalls and does not diverge",
+         post_stalls(("0.003", "0.01"), 0)),
+        ("C02", "with 100 steps of warm-up it still stalls there", post_stalls(("0.003", "0.01"), 100)),
+        ("C03", "at 1e-3 without warm-up it stalls", post_stalls(("0.001",), 0)),
+        ("C04", "at 1e-3 with warm-up it trains: 0.5 nats below the unigram loss or better", post_trains),
+        ("C05", "pre-norm with a final norm trains at all three rates without warm-up", trains_without_warmup("pre")),
+        ("C07", "without warm-up post-norm's gradients surge early, above pre-norm's", surge),
+        ("C30", "the norm of the sublayer's output trains at all three rates without warm-up",
+         trains_without_warmup("sublayer_output")),
+    ],
+}
+
+
+def table(experiment, report):
+    """Rows [id, claim, verdict, numbers]."""
+    rows = []
+    for name, text, criterion in CLAIMS.get(experiment, []):
+        try:
+            verdict, numbers = criterion(report)
+        except Missing as missing:
+            verdict, numbers = OPEN, f"{missing} was not run"
+        rows.append([name, text, f"**{verdict}**", numbers])
+    return rows

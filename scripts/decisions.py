@@ -1,0 +1,69 @@
+"""The course's four decisions, answered with the numbers of recorded experiments: docs/decisions.md is made of this."""
+import claims
+
+NOT_YET = "Not answered yet: `experiments/{}` has no records."
+
+
+def nats(row, reference):
+    if row["val_loss"] is None:
+        return "no final loss"
+    return f"{row['val_loss']:.4f} against {reference['val_loss']:.4f}, {row['sentence']}"
+
+
+def where_the_norm_stands(reports):
+    report = reports.get("post_ln_warmup")
+    if report is None:
+        return NOT_YET.format("post_ln_warmup")
+    lines = ["| learning rate | warm-up | pre-norm | post-norm | largest early gradient, pre | post |",
+             "| --- | --- | --- | --- | --- | --- |"]
+    for lr in claims.LRS:
+        for warmup in (0, 100):
+            pre, post = (claims.cell(report, placement, lr, warmup) for placement in ("pre", "post"))
+            surges = [f"{row['grad_norm_max_first_100']:.2f}" for row in (pre, post)]
+            lines.append(f"| {lr} | {warmup} | {claims.state(pre)} | {claims.state(post)} | {surges[0]} | "
+                         f"{surges[1]} |")
+    hard = claims.cell(report, "pre", "0.01", 0)
+    answer = ("trains" if hard["stalled"] == 0 and hard["diverged"] == 0 else
+              "diverges" if hard["diverged"] else "stalls")
+    return "\n".join(lines) + f"\n\nAt 1e-2 without warm-up pre-norm {answer}: {claims.state(hard)}."
+
+
+def which_norm(reports):
+    report = reports.get("ablations")
+    if report is None:
+        return NOT_YET.format("ablations")
+    base, layer = claims.variant(report, "baseline"), claims.variant(report, "layernorm")
+    speeds = [row["tokens_per_s"] for row in (base, layer)]
+    return (f"LayerNorm {nats(layer, base)}. Speed alone, median of three: RMSNorm {speeds[0]:,.0f} tokens/s, "
+            f"LayerNorm {speeds[1]:,.0f}, {speeds[1] / speeds[0]:.3f} times.")
+
+
+def which_activation(reports):
+    report = reports.get("ablations")
+    if report is None:
+        return NOT_YET.format("ablations")
+    base = claims.variant(report, "baseline")
+    lines = []
+    for name in ("gelu_1024", "gelu_1032"):
+        row = claims.variant(report, name)
+        lines.append(f"- {name} ({row['parameters']:,} parameters, {row['parameter_difference_percent']:+.3f} %): "
+                     f"{nats(row, base)}.")
+    return "\n".join(lines)
+
+
+def how_outputs_start(reports):
+    report = reports.get("ablations")
+    if report is None:
+        return NOT_YET.format("ablations")
+    base, plain = claims.variant(report, "baseline"), claims.variant(report, "residual_out_init")
+    return (f"Started at 0.02: {nats(plain, base)}. Largest gradient of the first 100 steps "
+            f"{plain['grad_norm_max_first_100']:.2f} instead of {base['grad_norm_max_first_100']:.2f}.")
+
+
+# place in docs/decisions.md: what fills it
+DECISIONS = {
+    "norm_position": where_the_norm_stands,
+    "norm": which_norm,
+    "activation": which_activation,
+    "output_init": how_outputs_start,
+}
