@@ -106,7 +106,8 @@ class SmallClaims(unittest.TestCase):
 
     def test_ffn(self):
         losses = {"swiglu_128": 4.2, "swiglu_256": 4.1, "baseline": 4.05, "swiglu_512": 3.9, "swiglu_1024": 3.8,
-                  "gelu_512": 4.0, "gelu": 4.06, "relu": 4.1, "swiglu_clamp": 4.05, "swiglu_oai": 4.05, "situ_glu": 4.05}
+                  "gelu_512": 4.0, "gelu": 4.06, "relu": 4.1, "swiglu_clamp": 4.05, "swiglu_oai": 4.05,
+                  "situ_glu": 4.05}
         layers = {"relu": {"ffn_dead": 0.1}, "gelu": {"ffn_dead": 0}, "baseline": {"ffn_largest": 50},
                   **{name: {"ffn_largest": 9} for name in ("swiglu_clamp", "swiglu_oai", "situ_glu")}}
         found = self.of("ffn", losses, layers, verdict="worse")
