@@ -18,6 +18,7 @@ Command eval_command();
 Command check_command();
 Command ledger_command();
 Command lint_command();
+Command lesson_command();
 Command generate_command();
 Command gradcheck_command();
 Command bench_command();

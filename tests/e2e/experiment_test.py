@@ -115,6 +115,8 @@ class Experiment(support.Case):
                 plan = self.run_program("experiment", suite, "--plan", *words).stdout
                 self.assertRegex(plan, r"\n\d+ runs, [\d.]+ PFLOP\n$", suite)
                 self.assertIn(" to run\n", plan, suite)
+            self.assertIn(f"| [{suite.parent.name}]({suite.parent.name}/README.md) |",
+                          (support.ROOT / "experiments" / "README.md").read_text())
         self.assertFalse(self.path("runs").exists())
 
     def test_only_and_quick(self):

@@ -17,7 +17,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = "core|autograd|nn|optim|data|formats|generate|train|cli|configs|tests|examples|scripts|docs|cmake|.ci"
+FOLDERS = ("core|autograd|nn|optim|data|formats|generate|train|experiments|cli|configs|tests|examples|scripts|docs|"
+           "cmake|.ci")
 PATH = re.compile(rf"(?<![\w/.<-])(?:{FOLDERS.replace('.', '[.]')})/[\w./*<>{{}},-]+")
 SOURCES = {".h": "//", ".cpp": "//", ".inc": "//", ".toml": "#", ".py": "#", ".cmake": "#", ".txt": "#", ".sh": "#",
            "": "#"}
