@@ -16,16 +16,31 @@ namespace {
 
 constexpr int watch_seconds = 5;
 
+/// Whether something goes on that the page will have to show. A run that has not begun to write yet is no error here.
+bool write_once(const Arguments& arguments, const std::string& page) {
+  try {
+    const Comparison comparison = gather(arguments.words(), arguments.text("reference"));
+    const bool is_going_on =
+        has_planned_runs(arguments.words()) || std::any_of(comparison.runs.begin(), comparison.runs.end(),
+                                                           [](const RunRecord& run) { return !run.has_ended(); });
+    write_report(comparison, page, is_going_on ? watch_seconds : 0);
+    log_info("{}: {} runs", page, comparison.runs.size());
+    return is_going_on;
+  } catch (const Error& error) {
+    if (!has_planned_runs(arguments.words())) {
+      throw;
+    }
+    log_info("waiting: {}", error.what());
+    return true;
+  }
+}
+
 /// Writes the page again and again while runs go on, until a signal.
 int watch(const Arguments& arguments, const std::string& page) {
   install_signal_handlers();
   bool is_going_on = true;
   while (is_going_on && !stop_requested()) {
-    const Comparison comparison = gather(arguments.words(), arguments.text("reference"));
-    is_going_on = std::any_of(comparison.runs.begin(), comparison.runs.end(),
-                              [](const RunRecord& run) { return !run.is_over(); });
-    write_report(comparison, page, is_going_on ? watch_seconds : 0);
-    log_info("{}: {} runs", page, comparison.runs.size());
+    is_going_on = write_once(arguments, page);
     for (int tenths = 0; is_going_on && tenths < 10 * watch_seconds && !stop_requested(); ++tenths) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -43,9 +58,8 @@ int run(const Arguments& arguments) {
   }
   const Comparison comparison = gather(arguments.words(), arguments.text("reference"));
   const ReportFiles files = write_report(comparison, page);
-  std::fputs(
-      arguments.given("json") ? (report_json(comparison, 0, {}) + "\n").c_str() : report_text(comparison).c_str(),
-      stdout);
+  const std::string text = arguments.given("json") ? report_json(comparison) + "\n" : report_text(comparison);
+  std::fputs(text.c_str(), stdout);
   log_info("wrote {}, {}{}{}", files.page, files.markdown, files.figure.empty() ? "" : ", ", files.figure);
   return 0;
 }

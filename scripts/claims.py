@@ -10,20 +10,43 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "no conclusion"
 LRS = ("0.001", "0.003", "0.01")
 
 
-class Missing(Exception):
-    """The report lacks a variant that a claim is about."""
+class Open(Exception):
+    """Why a claim can be neither borne out nor refuted by a report."""
 
 
 def variant(report, name):
     for row in report["variants"]:
         if row["name"] == name:
             return row
-    raise Missing(name)
+    raise Open(f"{name} was not run")
+
+
+def number(value, form):
+    return "none" if value is None else format(value, form)
 
 
 def nats(row):
+    if row["delta"] is None:
+        return f"{row['name']} {number(row['val_loss'], '.4f')}"
     sigmas = "" if row["delta_sigmas"] is None else f", {row['delta_sigmas']:+.1f} sigma"
     return f"{row['name']} {row['val_loss']:.4f}, {row['delta']:+.4f} nats{sigmas}"
+
+
+def has_ended(row):
+    return row["ended"] == len(row["runs"]) > 0
+
+
+def trains(row, unigram):
+    """All its runs ended half a nat below the loss of a model that knows frequencies alone."""
+    return (row["stalled"] == 0 and row["diverged"] == 0 and row["val_loss"] is not None and
+            row["val_loss"] < unigram - 0.5)
+
+
+def floor(report):
+    """Three sigma. A claim that needs it stays open where it rests on too few seeds."""
+    if report["noise"] is None or report["noise"]["runs"] < 5:
+        raise Open("the noise floor rests on fewer than five seeds")
+    return report["noise"]["threshold_run"]
 
 
 def worse(report, name):
@@ -42,10 +65,11 @@ def no_ffn(report):
 
 
 def same_norm(report):
-    """No difference in loss that can be told; the speeds are only reported."""
+    """No difference beyond the noise was found; the speeds are only reported."""
     row, base = variant(report, "layernorm"), variant(report, "baseline")
-    speed = f"{row['tokens_per_s'] / base['tokens_per_s']:.3f} times the speed"
-    return (HOLDS if row["verdict"] == "no_conclusion" else FAILS), f"{nats(row)}; {speed}"
+    floor(report)
+    verdict = {"no_conclusion": HOLDS, "better": FAILS, "worse": FAILS}.get(row["verdict"], OPEN)
+    return verdict, f"{nats(row)}; {row['tokens_per_s'] / base['tokens_per_s']:.3f} times the speed"
 
 
 def gelu(report):
@@ -63,11 +87,11 @@ def scaled_init(report):
 def noise(report):
     """The same seed gives the same loss to the last bit; how large sigma is, is only reported."""
     floor = report["noise"]
-    if floor is None or floor["repeats"] is None:
+    if floor is None or floor["same_seed_difference"] is None:
         return OPEN, "no seed was run twice"
     numbers = (f"range {floor['range']:.4f}, sigma {floor['sigma']:.4f}, 3 sigma {floor['threshold_run']:.4f} over "
-               f"{floor['runs']} seeds; the same seed again differs by {floor['repeats']:g}")
-    return (HOLDS if floor["repeats"] == 0 else FAILS), numbers
+               f"{floor['runs']} seeds; the same seed again differs by {floor['same_seed_difference']:g}")
+    return (HOLDS if floor["same_seed_difference"] == 0 else FAILS), numbers
 
 
 def cell(report, placement, lr, warmup):
@@ -75,32 +99,35 @@ def cell(report, placement, lr, warmup):
 
 
 def state(row):
-    flags = [f"{row[flag]} of {row['over']} {flag}" for flag in ("stalled", "diverged") if row[flag]]
+    flags = [f"{row[flag]} of {row['ended']} {flag}" for flag in ("stalled", "diverged") if row[flag]]
     loss = "no loss" if row["val_loss"] is None else f"{row['val_loss']:.2f}"
     return loss + (f" ({', '.join(flags)})" if flags else "")
+
+
+def states(rows):
+    return "; ".join(f"{row['name']}: {state(row)}" for row in rows.values())
 
 
 def post_stalls(lrs, warmup):
     def claim(report):
         rows = {lr: cell(report, "post", lr, warmup) for lr in lrs}
-        stalled = [row["stalled"] == row["over"] and row["diverged"] == 0 for row in rows.values()]
-        numbers = "; ".join(f"lr {lr}: {state(row)}" for lr, row in rows.items())
-        return (HOLDS if all(stalled) else FAILS), numbers
+        stalled = [row["stalled"] == row["ended"] and row["diverged"] == 0 for row in rows.values()]
+        verdict = HOLDS if all(stalled) else FAILS
+        return (verdict if all(map(has_ended, rows.values())) else OPEN), states(rows)
     return claim
 
 
 def post_trains(report):
     row = cell(report, "post", "0.001", 100)
     unigram = report["unigram_loss"]
-    trains = row["val_loss"] is not None and row["val_loss"] < unigram - 0.5
-    return (HOLDS if trains else FAILS), f"{state(row)}, unigram loss {unigram:.2f}"
+    return (HOLDS if trains(row, unigram) else FAILS), f"{state(row)}, unigram loss {unigram:.2f}"
 
 
 def trains_without_warmup(placement):
     def claim(report):
         rows = {lr: cell(report, placement, lr, 0) for lr in LRS}
-        trains = [row["stalled"] == 0 and row["diverged"] == 0 for row in rows.values()]
-        return (HOLDS if all(trains) else FAILS), "; ".join(f"lr {lr}: {state(row)}" for lr, row in rows.items())
+        train = [trains(row, report["unigram_loss"]) for row in rows.values()]
+        return (HOLDS if all(train) else FAILS), states(rows)
     return claim
 
 
@@ -118,46 +145,73 @@ DEPTHS = (4, 12, 24, 48, 100)
 
 
 def at_depths(report, placement):
-    rows = {depth: variant(report, f"{placement}-n_layers={depth}") for depth in DEPTHS}
-    return rows, "; ".join(f"{depth} layers: {state(row)}" for depth, row in rows.items())
-
-
-def has_failed(row):
-    return row["stalled"] > 0 or row["diverged"] > 0
+    return {depth: variant(report, f"{placement}-n_layers={depth}") for depth in DEPTHS}
 
 
 def pre_trains_deep(report):
-    rows, numbers = at_depths(report, "pre")
-    return (FAILS if any(map(has_failed, rows.values())) else HOLDS), numbers
+    rows = at_depths(report, "pre")
+    return (HOLDS if all(trains(row, report["unigram_loss"]) for row in rows.values()) else FAILS), states(rows)
 
 
 def post_fails_deep(report):
-    """At 24 layers or more post-norm stalls or diverges, and at 12 it does not."""
-    rows, numbers = at_depths(report, "post")
-    deep = all(has_failed(rows[depth]) for depth in DEPTHS if depth >= 24)
-    return (HOLDS if deep and not has_failed(rows[12]) else FAILS), numbers
+    """It stalls or diverges at some depth up to 48; which one is reported, not assumed."""
+    rows = at_depths(report, "post")
+    failing = [depth for depth, row in rows.items() if row["stalled"] > 0 or row["diverged"] > 0]
+    first = f"fails from {failing[0]} layers on" if failing else "fails at no depth"
+    return (HOLDS if failing and failing[0] <= 48 else FAILS), f"{first}; {states(rows)}"
+
+
+def late_loss(report, name):
+    """Mean training loss of the last tenth of the steps, over a variant's runs."""
+    curves = [report["runs"][index]["loss"] for index in variant(report, name)["runs"]]
+    late = [loss for curve in curves for loss in curve[-max(1, len(curve) // 10):] if loss is not None]
+    return mean(late)
 
 
 def plain_degrades(report):
-    """Lint E03: a deeper plain network ends at a higher training loss though its largest gradients are within a
-    factor of ten."""
-    found = [lint["what"] for lint in report["lints"] if lint["id"] == "E03"]
-    return (HOLDS if found else FAILS), (found[0] if found else "no such pair of depths")
+    """Some deeper plain network trains worse than the shallowest by more than 3 sigma while its largest early gradients
+    are within a factor of ten, and with a residual stream the same depth does not."""
+    margin = floor(report)
+    shallow = variant(report, f"plain-n_layers={DEPTHS[0]}")
+    found = []
+    for depth in DEPTHS[1:]:
+        deep = variant(report, f"plain-n_layers={depth}")
+        ratio = (deep["grad_norm_max_first_100"] or math.nan) / (shallow["grad_norm_max_first_100"] or math.nan)
+        plain, pre = (late_loss(report, f"{kind}-n_layers={depth}") - late_loss(report, f"{kind}-n_layers={DEPTHS[0]}")
+                      for kind in ("plain", "pre"))
+        if plain > margin and 0.1 < ratio < 10 and pre < margin:
+            found.append(f"{depth} layers: {plain:+.4f} nats of training loss, gradients {ratio:.2g} times, "
+                         f"with a stream {pre:+.4f}")
+    return (HOLDS if found else FAILS), ("; ".join(found) if found else "no such depth")
 
 
 def losses(*rows):
+    if any(row["val_loss"] is None for row in rows):
+        raise Open("a final loss is missing: " + states({row["name"]: row for row in rows}))
     return "; ".join(f"{row['name']} {row['val_loss']:.4f}" for row in rows)
-
-
-def floor(report):
-    """Three sigma; infinite where nothing is known, so that no claim holds by it."""
-    return math.inf if report["noise"] is None else report["noise"]["threshold_run"]
 
 
 def of_layers(report, name, key):
     """A statistic of the layers of the variant's runs at their end: every value that is there."""
     runs = [report["runs"][index] for index in variant(report, name)["runs"]]
-    return [layer[key] for run in runs for layer in run["layers"] or [] if layer.get(key) is not None]
+    found = [layer[key] for run in runs for layer in run["layers"] or [] if layer.get(key) is not None]
+    if not found:
+        raise Open(f"no {key} of {name} is known")
+    return found
+
+
+def of_runs(report, name, key, reduce):
+    """The same reduced to one number a run."""
+    found = [reduce([layer[key] for layer in report["runs"][index]["layers"] or [] if layer.get(key) is not None])
+             for index in variant(report, name)["runs"] if report["runs"][index]["layers"]]
+    if not found:
+        raise Open(f"no {key} of {name} is known")
+    return found
+
+
+def lowers(before, behind):
+    """Every run behind lies below every run before; fails where none does."""
+    return HOLDS if max(behind) < min(before) else FAILS if min(behind) >= max(before) else OPEN
 
 
 def mean(values):
@@ -166,12 +220,19 @@ def mean(values):
 
 def each_part_helps(report):
     rows = [variant(report, name) for name in ("plus_ffn", "plus_residual", "plus_norm")]
-    helps = [row["delta"] is not None and row["delta"] < -floor(report) for row in rows]
-    return (HOLDS if all(helps) else FAILS), "; ".join(nats(row) for row in rows)
+    losses(*rows)
+    return steps_down(report, [row["delta"] for row in rows]), "; ".join(nats(row) for row in rows)
+
+
+def steps_down(report, steps):
+    """Each of the differences is an improvement beyond the noise; fails where one is the opposite."""
+    margin = floor(report)
+    return HOLDS if all(step < -margin for step in steps) else FAILS if any(step > margin for step in steps) else OPEN
 
 
 def unfair_width(report):
     """SwiGLU at 4d beside GELU at 4d has half as much again; the gap is larger than that of matched widths."""
+    losses(*(variant(report, name) for name in ("swiglu_512", "gelu_512", "baseline", "gelu")))
     unfair = variant(report, "swiglu_512")["val_loss"] - variant(report, "gelu_512")["val_loss"]
     fair = variant(report, "baseline")["val_loss"] - variant(report, "gelu")["val_loss"]
     verdict = OPEN if abs(unfair - fair) < floor(report) else HOLDS if unfair < fair else FAILS
@@ -180,8 +241,10 @@ def unfair_width(report):
 
 def wider_is_better(report):
     rows = [variant(report, name) for name in ("swiglu_128", "swiglu_256", "baseline", "swiglu_512", "swiglu_1024")]
+    numbers = losses(*rows)
     steps = [right["val_loss"] - left["val_loss"] for left, right in zip(rows, rows[1:])]
-    return (HOLDS if all(step < floor(report) for step in steps) else FAILS), losses(*rows)
+    falls = all(step < floor(report) for step in steps) and rows[-1]["val_loss"] < rows[0]["val_loss"] - floor(report)
+    return (HOLDS if falls else FAILS), numbers
 
 
 def dead_units(report):
@@ -193,6 +256,7 @@ def dead_units(report):
 def bounded_units(report):
     free = max(of_layers(report, "baseline", "ffn_largest"))
     rows = {name: max(of_layers(report, name, "ffn_largest")) for name in ("swiglu_clamp", "swiglu_oai", "situ_glu")}
+    losses(*(variant(report, name) for name in rows))
     harmless = [variant(report, name)["delta"] < floor(report) for name in rows]
     numbers = f"largest value: SwiGLU {free:.3g}, " + ", ".join(f"{name} {most:.3g}" for name, most in rows.items())
     return (HOLDS if all(most < free for most in rows.values()) and all(harmless) else FAILS), numbers
@@ -220,42 +284,43 @@ def scaled_at_depth(report):
 
 
 def gate_lowers_sink(report):
-    before, behind = (mean(of_layers(report, name, "first_token_share")) for name in ("baseline", "elementwise"))
-    return (HOLDS if behind < before else FAILS), f"mean share of the first token: {before:.4f}, gated {behind:.4f}"
+    before, behind = (of_runs(report, name, "first_token_share", mean) for name in ("baseline", "elementwise"))
+    return lowers(before, behind), f"mean share of the first token: {mean(before):.4f}, gated {mean(behind):.4f}"
 
 
 def qk_norm_bounds(report):
-    free, bounded = (max(of_layers(report, name, "largest_score")) for name in ("fast", "fast_qk_norm"))
-    return (HOLDS if bounded < free else FAILS), f"largest score at lr 1e-2: {free:.3g}, with QK-Norm {bounded:.3g}"
+    free, bounded = (of_runs(report, name, "largest_score", max) for name in ("fast", "fast_qk_norm"))
+    numbers = f"largest score at lr 1e-2: {max(free):.3g}, with QK-Norm {max(bounded):.3g}"
+    return lowers(free, bounded), numbers
 
 
 def best_gate(report):
     rows = [variant(report, name) for name in ("elementwise", "gate_q", "gate_k", "gate_v", "gate_output")]
-    rest = min(row["val_loss"] for row in rows[1:])
-    difference = rows[0]["val_loss"] - rest
-    verdict = HOLDS if difference < -floor(report) else FAILS if difference > floor(report) else OPEN
-    return verdict, losses(*rows)
+    numbers = losses(*rows)
+    return steps_down(report, [rows[0]["val_loss"] - min(row["val_loss"] for row in rows[1:])]), numbers
 
 
 def streams_help(report):
     rows = [variant(report, f"{name}-n_layers=16") for name in ("mhc", "gated", "attnres")]
-    better = [row["verdict"] == "better" for row in rows]
-    return (HOLDS if all(better) else FAILS if not any(better) else OPEN), "; ".join(nats(row) for row in rows)
+    verdicts = [row["verdict"] for row in rows]
+    verdict = HOLDS if set(verdicts) == {"better"} else FAILS if "worse" in verdicts else OPEN
+    return verdict, "; ".join(map(nats, rows))
 
 
 def not_worse(*names):
     def claim(report):
         rows = [variant(report, name) for name in names]
-        return (FAILS if any(row["verdict"] == "worse" for row in rows) else HOLDS), "; ".join(map(nats, rows))
+        floor(report)
+        verdicts = {row["verdict"] for row in rows}
+        verdict = FAILS if "worse" in verdicts else HOLDS if verdicts <= {"better", "no_conclusion"} else OPEN
+        return verdict, "; ".join(map(nats, rows))
     return claim
 
 
 def more_experts_help(report):
     rows = [variant(report, name) for name in ("baseline", "experts_4", "experts_8", "experts_16")]
-    steps = [right["val_loss"] - left["val_loss"] for left, right in zip(rows, rows[1:])]
-    verdict = HOLDS if all(step < -floor(report) for step in steps) else \
-        FAILS if any(step > floor(report) for step in steps) else OPEN
-    return verdict, losses(*rows)
+    numbers = losses(*rows)
+    return steps_down(report, [right["val_loss"] - left["val_loss"] for left, right in zip(rows, rows[1:])]), numbers
 
 
 # experiment: [(id, what the course or its sources say, the criterion)]
@@ -272,7 +337,7 @@ CLAIMS = {
     ],
     "depth": [
         ("C06", "pre-norm trains at every depth up to 100 layers", pre_trains_deep),
-        ("C06", "post-norm trains at 12 layers and fails from 24 on", post_fails_deep),
+        ("C06", "post-norm stalls or diverges at some depth up to 48", post_fails_deep),
         ("C10", "without a residual stream deeper is worse, though gradients look normal", plain_degrades),
     ],
     "ladder": [
@@ -328,7 +393,7 @@ def table(experiment, report):
     for name, text, criterion in CLAIMS.get(experiment, []):
         try:
             verdict, numbers = criterion(report)
-        except Missing as missing:
-            verdict, numbers = OPEN, f"{missing} was not run"
+        except Open as reason:
+            verdict, numbers = OPEN, str(reason)
         rows.append([name, text, f"**{verdict}**", numbers])
     return rows

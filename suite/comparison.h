@@ -10,6 +10,8 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace minillm {
@@ -20,48 +22,58 @@ struct NoiseFloor {
   int64_t seeds = 0;   ///< different ones
   double sigma = 0;    ///< sample standard deviation, nats a token
   double range = 0;    ///< largest less smallest
-  double repeats = 0;  ///< largest difference of two runs with the same seed; NaN without such
+  double same_seed_difference = std::numeric_limits<double>::quiet_NaN();  ///< largest of two runs with one seed
 
-  bool is_known() const { return seeds >= 2; }
-  bool is_enough() const { return seeds >= 5; }  ///< what a noise floor should rest on
-  double of_run() const { return 3 * sigma; }    ///< a difference of means below it is no conclusion
-  double of_difference() const;                  ///< 3 sqrt(2) sigma: three sigma of the difference of two single runs
+  bool is_known() const { return seeds >= 2 && sigma > 0; }
+  bool is_enough() const { return is_known() && seeds >= 5; }  ///< what a verdict needs
+  double of_means() const { return 3 * sigma; }  ///< a difference of means below it is no conclusion
+  double of_single_runs() const;                 ///< 3 sqrt(2) sigma: three sigma of the difference of two single runs
 };
 
 enum class Verdict : uint8_t { reference, better, worse, no_conclusion, refused, unfinished };
 std::string_view verdict_word(Verdict verdict);
 
-/// Runs of one config. Means are over its different seeds.
+/// Runs of one config. Means are over its different seeds, of runs that did all their steps.
 struct RunGroup {
   std::string name;          ///< of its first run, without the seed
   std::vector<size_t> runs;  ///< indices into Comparison::runs
+  int64_t seeds = 0;         ///< different ones
   size_t reference = 0;      ///< index of the group it is compared with; its own: with none
+  std::string missing_reference = {};  ///< the plan's, which has no runs; "" = it is there
   int64_t parameters = 0;
   double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< mean of the final ones, nats a token
   double val_sd = std::numeric_limits<double>::quiet_NaN();    ///< its own spread; NaN of a single seed
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
-  int64_t speed_measurements = 0;  ///< alone; 0: tokens_per_s is the median over the runs themselves
+  std::vector<double> speeds = {};  ///< tokens a second, measured alone; empty: tokens_per_s is the median over the runs
   double grad_norm_max_first_100 = std::numeric_limits<double>::quiet_NaN();  ///< the largest of its runs
-  int64_t over = 0;      ///< runs that came to an end
+  int64_t ended = 0;     ///< runs that came to an end
+  int64_t failed = 0;    ///< of these, by an update that was not finite: they have no final loss
   int64_t stalled = 0;   ///< of these
-  int64_t diverged = 0;  ///< of these
+  int64_t diverged = 0;  ///< of these, the failed included
+  NoiseFloor noise;  ///< what it is judged by
+
+  bool has_ended() const { return ended == static_cast<int64_t>(runs.size()); }
+  bool has_trained() const { return stalled == 0 && diverged == 0; }
 
   // Against the reference; NaN where there is no comparison.
   double parameter_difference = std::numeric_limits<double>::quiet_NaN();  ///< per cent
   double delta = std::numeric_limits<double>::quiet_NaN();                 ///< val_loss less the reference's
   double delta_sigmas = std::numeric_limits<double>::quiet_NaN();
   Verdict verdict = Verdict::unfinished;
-  std::string sentence;  ///< the verdict in words, with its numbers
-  std::vector<ConfigChange> changes;
+  std::string sentence = {};  ///< the verdict in words, with its numbers
+  std::vector<ConfigChange> changes = {};
 };
 
 struct Comparison {
   std::string title;
   std::vector<RunRecord> runs;
   std::vector<RunGroup> groups;
-  NoiseFloor noise;
+  NoiseFloor noise;  ///< the first group's
   /// A finding and the group it is about; "" = about the comparison.
   std::vector<std::pair<std::string, Finding>> findings;
+
+  /// Of the first run that knows it; NaN without one.
+  double unigram_loss() const;
 };
 
 /// What a suite knows beside its runs.

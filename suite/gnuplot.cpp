@@ -1,6 +1,6 @@
 // Static figures: gnuplot draws, where it is installed.
 
-#include "core/log.h"
+#include "core/text.h"
 #include "suite/report.h"
 
 #include <unistd.h>
@@ -11,7 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
+#include <map>
+#include <utility>
 
 namespace minillm {
 
@@ -50,7 +51,7 @@ std::string run_gnuplot(const std::string& script) {
   if (!file.written()) {
     return "";
   }
-  std::FILE* pipe = ::popen(("gnuplot '" + file.path() + "' 2>/dev/null").c_str(), "r");
+  std::FILE* pipe = ::popen(("gnuplot " + shell_word(file.path()) + " 2>/dev/null").c_str(), "r");
   if (pipe == nullptr) {
     return "";
   }
@@ -63,9 +64,10 @@ std::string run_gnuplot(const std::string& script) {
   return ::pclose(pipe) == 0 ? output : "";
 }
 
-/// A name as gnuplot's quoted text takes it.
+/// A name as gnuplot's quoted text takes it: a line's end in it would end the text, and begin a command.
 std::string quoted(std::string text) {
-  std::replace(text.begin(), text.end(), '\'', ' ');
+  const auto is_special = [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '\''; };
+  std::replace_if(text.begin(), text.end(), is_special, ' ');
   return "'" + text + "'";
 }
 
@@ -107,7 +109,7 @@ std::string curves_svg(const Comparison& comparison) {
   if (plots.empty()) {
     return "";
   }
-  const double unigram = comparison.runs.front().summary.unigram_loss;
+  const double unigram = comparison.unigram_loss();
   if (std::isfinite(unigram)) {
     plots += fmt::format(", {} with lines dashtype 3 linecolor rgb '#888888' title 'unigram'", unigram);
   }

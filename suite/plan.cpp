@@ -2,6 +2,7 @@
 
 #include "core/atomic_file.h"
 #include "core/json_object.h"
+#include "core/json_text.h"
 #include "core/text.h"
 #include "nn/ledger.h"
 #include "nn/match.h"
@@ -139,8 +140,13 @@ void write_plan(const Plan& plan) {
     json.add("reference", variant.reference);
     variants.push_back(json);
   }
+  std::string runs;
+  for (const PlannedRun& run : plan.runs) {
+    runs += (runs.empty() ? "" : ",") + json_string(fmt::format("{}-seed{}", run.variant, run.seed));
+  }
   JsonObject json;
   json.add("name", plan.suite.name);
+  json.add_raw("runs", "[" + runs + "]");
   json.add("noise_floor", from_folder(plan.suite.noise_floor, plan.out));
   json.add("variants", variants);
   write_file_atomically(plan_path(plan.out), json.text() + "\n");

@@ -6,32 +6,35 @@
 #include "suite/plan.h"
 #include "suite/speed.h"
 #include "train/line_log.h"
+#include "train/run_folder.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace minillm {
 
 namespace {
 
-void append(std::vector<RunRecord>& runs, const std::string& folder) {
+void append(std::vector<RunRecord>& runs, const std::string& folder, const std::string& suite) {
   for (const std::string& path : find_runs(folder)) {
     runs.push_back(read_run(path));
+    runs.back().suite = suite;
   }
 }
 
 void add_noise_floor(const std::string& folder, ComparisonPlan& plan) {
   if (std::filesystem::is_directory(folder)) {
-    append(plan.noise_floor, folder);
+    append(plan.noise_floor, folder, "");
   } else {
     log_warning("{}: no such folder; the noise floor is that of the runs themselves", folder);
   }
 }
 
-/// Adds what a suite's folder says beside its runs.
-void add_suite(const std::string& folder, ComparisonPlan& plan) {
+/// Adds what a suite's folder says beside its runs. `prefix` stands before its groups' names.
+void add_suite(const std::string& folder, const std::string& prefix, ComparisonPlan& plan) {
   const std::string text = read_text(plan_path(folder));
   if (text.empty()) {
     return;
@@ -40,9 +43,9 @@ void add_suite(const std::string& folder, ComparisonPlan& plan) {
     const nlohmann::json suite = nlohmann::json::parse(text);
     plan.title += (plan.title.empty() ? "" : ", ") + suite.at("name").get<std::string>();
     for (const nlohmann::json& variant : suite.at("variants")) {
-      const auto name = variant.at("name").get<std::string>();
+      const std::string name = prefix + variant.at("name").get<std::string>();
       plan.order.push_back(name);
-      plan.references[name] = variant.at("reference").get<std::string>();
+      plan.references[name] = prefix + variant.at("reference").get<std::string>();
     }
     if (const auto noise = suite.at("noise_floor").get<std::string>(); !noise.empty()) {
       add_noise_floor((std::filesystem::path(folder) / noise).lexically_normal().string(), plan);
@@ -51,8 +54,23 @@ void add_suite(const std::string& folder, ComparisonPlan& plan) {
     fail_input({.where = plan_path(folder), .what = "not a suite's plan", .hint = error.what()});
   }
   for (const auto& [name, speeds] : read_speeds(folder)) {
-    std::vector<double>& all = plan.speeds[name];
-    all.insert(all.end(), speeds.begin(), speeds.end());
+    plan.speeds[prefix + name] = speeds;
+  }
+}
+
+/// "runs/ablations/" -> "ablations"
+std::string name_of(const std::string& folder) {
+  const std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+/// Throws rather than replace what somebody else put there.
+void check_ours(const std::string& path, std::string_view mark) {
+  const std::string text = read_text(path);
+  if (!text.empty() && text.find(mark) == std::string::npos) {
+    fail_input({.where = path,
+                .what = "stands where the report belongs, and no report wrote it",
+                .hint = "another --out folder"});
   }
 }
 
@@ -106,8 +124,8 @@ std::string page_text(const Comparison& comparison, const std::string& svg, int 
   if (is_static) {
     log_warning("the page shows static figures: dygraphs is not installed (apt-get install libjs-dygraphs)");
   }
-  const std::vector<std::string> figures(is_static && !svg.empty() ? 1 : 0, svg);
-  values["{{DATA}}"] = inside_script(report_json(comparison, watch_seconds, figures));
+  const PageOptions options = {.watch_seconds = watch_seconds, .figure = is_static ? svg : ""};
+  values["{{DATA}}"] = inside_script(page_json(comparison, options));
   std::string_view skeleton;
   for (const EmbeddedFile& file : embedded_files()) {
     values[fmt::format("/*{{{{{}}}}}*/", file.name)] = std::string(file.text);
@@ -121,26 +139,47 @@ std::string page_text(const Comparison& comparison, const std::string& svg, int 
 Comparison gather(const std::vector<std::string>& folders, const std::string& reference) {
   ComparisonPlan plan{.title = "", .reference = reference};
   std::vector<RunRecord> runs;
+  const auto is_suite = [](const std::string& folder) { return std::filesystem::exists(plan_path(folder)); };
+  const bool are_several = std::count_if(folders.begin(), folders.end(), is_suite) > 1;
   for (const std::string& folder : folders) {
-    add_suite(folder, plan);
-    append(runs, folder);
+    const std::string prefix = are_several && is_suite(folder) ? name_of(folder) + "/" : "";
+    add_suite(folder, prefix, plan);
+    append(runs, folder, prefix);
   }
   if (plan.title.empty()) {
-    plan.title = std::filesystem::path(folders.front()).filename().string();
+    plan.title = name_of(folders.front());
   }
   return compare(std::move(runs), plan);
+}
+
+bool has_planned_runs(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    const nlohmann::json suite = nlohmann::json::parse(read_text(plan_path(folder)), nullptr, false);
+    const nlohmann::json runs = suite.is_object() ? suite.value("runs", nlohmann::json::array()) : nlohmann::json();
+    for (const nlohmann::json& run : runs) {
+      const std::optional<Summary> summary = read_summary(summary_path(folder + "/" + run.get<std::string>()));
+      if (!summary || summary->end == "stopped") {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 ReportFiles write_report(const Comparison& comparison, const std::string& page, int watch_seconds) {
   const std::string folder = folder_of(page);
   std::filesystem::create_directories(folder);
   ReportFiles files{.page = page, .markdown = folder + "/report.md", .figure = folder + "/curves.svg"};
+  check_ours(files.page, "minillm report");
+  check_ours(files.markdown, report_mark);
+  check_ours(files.figure, report_mark);
   const std::string svg = curves_svg(comparison);
   if (svg.empty()) {
-    log_warning("no curves.svg: gnuplot is not installed (apt-get install gnuplot-nox)");
+    log_warning("no curves.svg: gnuplot is not installed (apt-get install gnuplot-nox), or there is nothing to draw");
+    std::filesystem::remove(files.figure);
     files.figure.clear();
   } else {
-    write_file_atomically(files.figure, svg);
+    write_file_atomically(files.figure, svg + report_mark + "\n");
   }
   write_file_atomically(page, page_text(comparison, svg, watch_seconds));
   write_file_atomically(files.markdown, report_markdown(comparison, files.figure.empty() ? "" : "curves.svg"));

@@ -5,38 +5,41 @@
 #include "suite/report.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <ctime>
+#include <limits>
 #include <map>
 
 namespace minillm {
 
 namespace {
 
-constexpr size_t most_points = 1000;
+/// How many points a curve keeps, and how exact.
+struct Detail {
+  size_t most_points;
+  bool is_rounded;
+};
 
-/// What a curve on a screen can show.
-double rounded(double value) {
-  return std::isfinite(value) ? std::stod(fmt::format("{:.5g}", value)) : value;
+constexpr Detail everything = {std::numeric_limits<size_t>::max(), false};
+constexpr Detail what_a_screen_shows = {1000, true};
+
+double rounded(double value, const Detail& detail) {
+  return detail.is_rounded && std::isfinite(value) ? std::stod(fmt::format("{:.5g}", value)) : value;
 }
 
 /// A column of every k-th row, the last one always.
 template <class Record, class Value>
-std::vector<double> column(const std::vector<Record>& records, Value value_of) {
-  const size_t stride = std::max<size_t>(1, (records.size() + most_points - 1) / most_points);
+std::vector<double> column(const std::vector<Record>& records, const Detail& detail, Value value_of) {
+  const size_t most = std::min(detail.most_points, std::max<size_t>(1, records.size()));
+  const size_t stride = std::max<size_t>(1, (records.size() + most - 1) / most);
   std::vector<double> values;
   for (size_t i = 0; i < records.size(); i += stride) {
-    values.push_back(rounded(value_of(records[i])));
+    values.push_back(rounded(value_of(records[i]), detail));
   }
   if (!records.empty() && (records.size() - 1) % stride != 0) {
-    values.push_back(rounded(value_of(records.back())));
+    values.push_back(rounded(value_of(records.back()), detail));
   }
   return values;
-}
-
-template <class Record>
-std::vector<double> steps_of(const std::vector<Record>& records) {
-  return column(records, [](const Record& record) { return static_cast<double>(record.step); });
 }
 
 JsonObject settings_of(Config config) {
@@ -50,9 +53,9 @@ JsonObject settings_of(Config config) {
   return json;
 }
 
-JsonObject run_json(const RunRecord& run, const std::string& group) {
+JsonObject run_json(const RunRecord& run, const std::string& group, const Detail& detail) {
   JsonObject json;
-  json.add("name", run.name());
+  json.add("name", run.suite + run.name());
   json.add("variant", group);
   json.add("seed", run.seed());
   json.add("folder", run.folder);
@@ -60,18 +63,34 @@ JsonObject run_json(const RunRecord& run, const std::string& group) {
   json.add("seconds", run.summary.seconds);
   json.add("tokens_per_step", run.tokens_per_step());
   const std::vector<TrainRecord>& train = run.metrics.train;
-  json.add("steps", steps_of(train));
-  json.add("loss", column(train, [](const TrainRecord& record) { return record.loss; }));
-  json.add("grad_norm", column(train, [](const TrainRecord& record) { return record.grad_norm; }));
-  json.add("lr", column(train, [](const TrainRecord& record) { return record.lr; }));
-  json.add("tokens_per_s", column(train, [](const TrainRecord& record) { return record.tokens_per_s; }));
+  json.add("steps", column(train, detail, [](const TrainRecord& r) { return static_cast<double>(r.step); }));
+  json.add("loss", column(train, detail, [](const TrainRecord& r) { return r.loss; }));
+  json.add("grad_norm", column(train, detail, [](const TrainRecord& r) { return r.grad_norm; }));
+  json.add("lr", column(train, detail, [](const TrainRecord& r) { return r.lr; }));
+  json.add("tokens_per_s", column(train, detail, [](const TrainRecord& r) { return r.tokens_per_s; }));
   const std::vector<EvalRecord>& evaluations = run.metrics.evaluations;
-  json.add("eval_steps", steps_of(evaluations));
-  json.add("val_loss", column(evaluations, [](const EvalRecord& record) { return record.val_loss; }));
-  json.add("val_bits_per_byte", column(evaluations, [](const EvalRecord& record) { return record.val_bits_per_byte; }));
+  json.add("eval_steps", column(evaluations, detail, [](const EvalRecord& r) { return static_cast<double>(r.step); }));
+  json.add("val_loss", column(evaluations, detail, [](const EvalRecord& r) { return r.val_loss; }));
+  json.add("val_bits_per_byte", column(evaluations, detail, [](const EvalRecord& r) { return r.val_bits_per_byte; }));
   json.add_raw("layers", run.layers);
   json.add("config", settings_of(run.config));
   return json;
+}
+
+void add_noise(JsonObject& json, const NoiseFloor& noise) {
+  if (!noise.is_known()) {
+    json.add_null("noise");
+    return;
+  }
+  JsonObject object;
+  object.add("sigma", noise.sigma);
+  object.add("range", noise.range);
+  object.add("runs", noise.seeds);
+  object.add("of", noise.of);
+  object.add("same_seed_difference", noise.same_seed_difference);
+  object.add("threshold_run", noise.of_means());
+  object.add("threshold_difference", noise.of_single_runs());
+  json.add("noise", object);
 }
 
 JsonObject group_json(const Comparison& comparison, const RunGroup& group) {
@@ -87,13 +106,16 @@ JsonObject group_json(const Comparison& comparison, const RunGroup& group) {
   json.add("delta", group.delta);
   json.add("delta_sigmas", group.delta_sigmas);
   json.add("tokens_per_s", group.tokens_per_s);
-  json.add("speed_measurements", group.speed_measurements);
+  json.add("speed_measurements", static_cast<int64_t>(group.speeds.size()));
   json.add("grad_norm_max_first_100", group.grad_norm_max_first_100);
-  json.add("over", group.over);
+  json.add("seeds", group.seeds);
+  json.add("ended", group.ended);
+  json.add("failed", group.failed);
   json.add("stalled", group.stalled);
   json.add("diverged", group.diverged);
   json.add("verdict", verdict_word(group.verdict));
   json.add("sentence", group.sentence);
+  add_noise(json, group.noise);
   std::vector<JsonObject> changes;
   for (const ConfigChange& change : group.changes) {
     JsonObject of_key;
@@ -104,22 +126,6 @@ JsonObject group_json(const Comparison& comparison, const RunGroup& group) {
   }
   json.add("changes", changes);
   return json;
-}
-
-void add_noise(JsonObject& json, const NoiseFloor& noise) {
-  if (!noise.is_known()) {
-    json.add_null("noise");
-    return;
-  }
-  JsonObject object;
-  object.add("sigma", noise.sigma);
-  object.add("range", noise.range);
-  object.add("runs", noise.seeds);
-  object.add("of", noise.of);
-  object.add("repeats", noise.repeats);
-  object.add("threshold_run", noise.of_run());
-  object.add("threshold_difference", noise.of_difference());
-  json.add("noise", object);
 }
 
 std::vector<JsonObject> lints_json(const Comparison& comparison) {
@@ -166,9 +172,7 @@ std::string now_text() {
   return text;
 }
 
-}  // namespace
-
-std::string report_json(const Comparison& comparison, int watch_seconds, const std::vector<std::string>& figures) {
+JsonObject comparison_json(const Comparison& comparison, const Detail& detail) {
   std::vector<JsonObject> groups;
   std::vector<std::string> group_of(comparison.runs.size());
   for (const RunGroup& group : comparison.groups) {
@@ -179,29 +183,40 @@ std::string report_json(const Comparison& comparison, int watch_seconds, const s
   }
   std::vector<JsonObject> runs;
   for (size_t i = 0; i < comparison.runs.size(); ++i) {
-    runs.push_back(run_json(comparison.runs[i], group_of[i]));
-  }
-  std::vector<JsonObject> pictures;
-  for (const std::string& svg : figures) {
-    JsonObject picture;
-    picture.add("title", "Loss");
-    picture.add("svg", svg);
-    pictures.push_back(picture);
+    runs.push_back(run_json(comparison.runs[i], group_of[i], detail));
   }
   JsonObject json;
   json.add("title", comparison.title);
   json.add("made", now_text());
   json.add("version", version());
-  json.add("watch_seconds", static_cast<int64_t>(watch_seconds));
   json.add("tokens_per_step", comparison.runs.front().tokens_per_step());
   add_noise(json, comparison.noise);
   json.add("reference", comparison.groups[comparison.groups.front().reference].name);
-  json.add("unigram_loss", comparison.runs.front().summary.unigram_loss);
+  json.add("unigram_loss", comparison.unigram_loss());
   json.add("variants", groups);
   json.add("runs", runs);
   json.add("lints", lints_json(comparison));
   json.add("environment", environment_json(comparison));
-  json.add("figures", pictures);
+  return json;
+}
+
+}  // namespace
+
+std::string report_json(const Comparison& comparison) {
+  return comparison_json(comparison, everything).text();
+}
+
+std::string page_json(const Comparison& comparison, const PageOptions& options) {
+  std::vector<JsonObject> figures;
+  if (!options.figure.empty()) {
+    JsonObject figure;
+    figure.add("title", "Validation loss");
+    figure.add("svg", options.figure);
+    figures.push_back(figure);
+  }
+  JsonObject json = comparison_json(comparison, what_a_screen_shows);
+  json.add("watch_seconds", static_cast<int64_t>(options.watch_seconds));
+  json.add("figures", figures);
   return json.text();
 }
 

@@ -6,6 +6,7 @@
 #include "train/train_config.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace minillm {
 
 struct RunRecord {
   std::string folder;
+  std::string suite = {};  ///< "NAME/" where runs of several suites are compared: before its group's name
   Config config;  ///< complete
   Metrics metrics;
   std::string layers = "null";  ///< a JSON array: layers.json's
@@ -21,7 +23,12 @@ struct RunRecord {
   const std::string& name() const { return config.run.name; }
   uint64_t seed() const { return config.train.seed; }
   /// Whether it came to its end, be it a failed update.
-  bool is_over() const { return summary.end == "finished" || summary.end == "failed"; }
+  bool has_ended() const { return summary.end == "finished" || summary.end == "failed"; }
+  /// NaN unless it did all its steps: an evaluation on the way is no final one.
+  double final_val_loss() const {
+    const bool is_whole = summary.end == "finished" && summary.steps == config.train.steps;
+    return is_whole ? summary.final_val_loss : std::numeric_limits<double>::quiet_NaN();
+  }
   int64_t tokens_per_step() const { return config.train.batch_size * config.data.seq_len; }
 };
 

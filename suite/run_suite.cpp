@@ -18,7 +18,7 @@ namespace {
 
 /// What a run does not depend on, and may have been changed in its folder since.
 bool is_free(std::string_view key) {
-  return key.starts_with("run.") || key == "data.path" || key == "train.threads";
+  return key.starts_with("run.") || key == "train.threads";
 }
 
 void check_same_settings(const PlannedRun& run) {

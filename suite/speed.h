@@ -11,7 +11,7 @@
 namespace minillm {
 
 /// Measurements of each variant that the median is taken of.
-constexpr int speed_repeats = 3;
+constexpr size_t speed_repeats = 3;
 
 /// Fills OUT/speed.jsonl up to speed_repeats measurements a variant, a line each. One round measures every variant
 /// once, so that what changes in the machine meanwhile meets all of them; variants whose steps do the same work share

@@ -103,6 +103,7 @@ void RunLoop::begin_session() {
   samples_.emplace(samples_path(folder), samples_bytes_, data_);
   std::error_code none_there;
   std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
+  std::filesystem::remove(layers_path(folder), none_there);
   log_banner(config(), data_, model_, trainer_->optimizer());
   started_ = Clock::now();
 }

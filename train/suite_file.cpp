@@ -43,6 +43,10 @@ struct SuiteFile {
   std::vector<GridAxis> grid;
 };
 
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
 class SuiteReader {
  public:
   explicit SuiteReader(const std::string& path) : path_(path), folder_(std::filesystem::path(path).parent_path()) {}
@@ -64,9 +68,7 @@ class SuiteReader {
         read_top_level(entry);
       }
     }
-    if (quick) {
-      shorten(table["quick"].as_table());
-    }
+    read_quick(table["quick"].as_table(), quick);
     if (file_.runs.empty()) {
       problems_.push_back({.where = path_, .what = "a suite has no runs", .expected = "[[run]] with a name"});
     }
@@ -231,37 +233,38 @@ class SuiteReader {
     for (const toml::node& node : *array) {
       const auto* text = node.as_string();
       axis.values.push_back(text == nullptr ? value_of(node).description : text->get());
-      if (axis.values.back().find_first_of("/ ") != std::string::npos) {
-        wrong(entry, "values that can stand in a folder's name");
+      if (axis.values.back().find_first_not_of(value_characters) != std::string::npos) {
+        wrong(entry, "values of letters, digits and _-+. that can stand in a folder's name");
       }
     }
     file_.grid.push_back(axis);
   }
 
-  /// Every run a quarter as long, or what [quick] says.
-  void shorten(const toml::table* quick) {
-    if (file_.steps) {
-      file_.steps = std::max<int64_t>(1, *file_.steps / 4);
-    }
-    for (const TomlEntry& entry : quick == nullptr ? std::vector<TomlEntry>{} : entries_by_line(*quick)) {
+  /// Looks at [quick] in any case; with `quick` it counts: every run a quarter as long, or what it says.
+  void read_quick(const toml::table* table, bool quick) {
+    SuiteFile shorter = file_;
+    shorter.steps = file_.steps ? std::optional(std::max<int64_t>(1, *file_.steps / 4)) : std::nullopt;
+    for (const TomlEntry& entry : table == nullptr ? std::vector<TomlEntry>{} : entries_by_line(*table)) {
       if (!known(entry, quick_keys, "[quick]")) {
         continue;
       }
       if (entry.name == "steps") {
-        file_.steps = steps_of(entry);
+        shorter.steps = steps_of(entry);
       } else if (entry.name == "seeds") {
-        file_.seeds = seeds_of(entry);
-        for (RunEntry& run : file_.runs) {
-          run.seeds.reset();
-        }
+        shorter.seeds = seeds_of(entry);
       } else {
-        for (const std::string& setting : words_of(entry)) {
-          file_.set.push_back(setting);
-        }
+        append(shorter.set, words_of(entry));
       }
+    }
+    if (quick && !shorter.steps) {
+      problems_.push_back({.where = path_, .what = "--quick needs steps to shorten", .expected = "steps = 100"});
+    }
+    if (quick) {
+      file_ = shorter;
     }
   }
 
+  static constexpr const char* value_characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.";
   static constexpr const char* name_characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
   std::string path_;
@@ -289,13 +292,11 @@ std::vector<GridPoint> grid_points(const std::vector<GridAxis>& grid) {
       }
     }
     points = std::move(longer);
-    check(points.size() <= most_variants, "a grid of more than {} points", most_variants);
+    if (points.size() > most_variants) {
+      fail_input({.where = "[grid]", .what = "too many points", .expected = fmt::format("at most {}", most_variants)});
+    }
   }
   return points;
-}
-
-void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
-  to.insert(to.end(), more.begin(), more.end());
 }
 
 Variant variant_of(const SuiteFile& file, const RunEntry& run, const GridPoint& point,
@@ -318,6 +319,12 @@ Variant variant_of(const SuiteFile& file, const RunEntry& run, const GridPoint& 
   return variant;
 }
 
+bool matches_a_matching(const SuiteFile& file, const RunEntry& run) {
+  return !run.match.empty() && std::any_of(file.runs.begin(), file.runs.end(), [&](const RunEntry& other) {
+    return other.name == run.match && !other.match.empty();
+  });
+}
+
 /// Names that are used twice, or that no run has.
 std::vector<Problem> problems_of(const SuiteFile& file, const std::string& path) {
   std::vector<Problem> problems;
@@ -338,8 +345,9 @@ std::vector<Problem> problems_of(const SuiteFile& file, const std::string& path)
                             .hint = near.empty() ? "the runs are " + join(names) : near});
       }
     }
-    if (run.match == run.name && !run.name.empty()) {
-      problems.push_back({.where = run.where, .what = "a run cannot match itself", .found = run.match});
+    if (matches_a_matching(file, run)) {
+      problems.push_back(
+          {.where = run.where, .what = "a run can match only one that matches no other", .found = run.match});
     }
     if (run.base.empty() && file.base.empty()) {
       problems.push_back({.where = run.where, .what = "a run has no config", .expected = "base = \"config.toml\""});
@@ -364,6 +372,12 @@ Suite load_suite(const std::string& path, const std::vector<std::string>& overri
   for (const GridPoint& point : grid_points(file.grid)) {
     for (const RunEntry& run : file.runs) {
       suite.variants.push_back(variant_of(file, run, point, overrides));
+    }
+  }
+  std::set<std::string> names;
+  for (const Variant& variant : suite.variants) {
+    if (!names.insert(variant.name).second) {
+      fail_input({.where = path, .what = "two variants have one name", .found = variant.name});
     }
   }
   return suite;

@@ -76,7 +76,7 @@ class Experiment(support.Case):
         self.assertLess(abs(variants["gelu"]["parameter_difference_percent"]), 1)
         self.assertEqual(variants["gelu"]["changes"][0]["key"], "model.d_ff")
         blown = variants["blown"]
-        self.assertEqual((blown["diverged"], blown["over"], blown["verdict"]), (1, 1, "worse"))
+        self.assertEqual((blown["diverged"], blown["ended"], blown["verdict"]), (1, 1, "worse"))
         self.assertEqual(json.loads((out / "blown-seed1" / "summary.json").read_text())["end"], "failed")
         for variant in report["variants"]:
             self.assertEqual(variant["speed_measurements"], 3, variant["name"])
@@ -133,7 +133,7 @@ class Experiment(support.Case):
         self.assertRegex(self.refused("experiment", "small.toml", "--quick", "--out", "there", "optim.lr=0.5"),
                          r"there/gelu-seed1: holds a run of other settings: optim\.lr; found 0\.01; expected 0\.5; "
                          r"another --out")
-        self.assertEqual(self.results(self.report("there"))[0]["over"], 2)
+        self.assertEqual(self.results(self.report("there"))[0]["ended"], 2)
         cases = [
             (SUITE.replace("model.ffn=gelu", "model.ffn=gelo"), r"run gelu: command line: model\.ffn: unknown word"),
             (SUITE.replace("match = \"baseline\"", "match = \"wider\""), r"small\.toml:15: no run has this name"),

@@ -14,9 +14,13 @@ RECORD = script_module.load("record_suite")
 import claims  # noqa: E402  beside the script that was loaded
 
 
+FLOOR = {"range": 0.02, "sigma": 0.01, "threshold_run": 0.03, "runs": 5, "same_seed_difference": 0.0}
+
+
 def variant(name, verdict="no_conclusion", loss=4.0, stalled=0, diverged=0, surge=1.0, speed=100.0):
-    return {"name": name, "verdict": verdict, "val_loss": loss, "delta": 0.1, "delta_sigmas": 2.0, "over": 2,
-            "stalled": stalled, "diverged": diverged, "grad_norm_max_first_100": surge, "tokens_per_s": speed}
+    return {"name": name, "verdict": verdict, "val_loss": loss, "delta": 0.1, "delta_sigmas": 2.0, "ended": 2,
+            "runs": [0, 1], "stalled": stalled, "diverged": diverged, "grad_norm_max_first_100": surge,
+            "tokens_per_s": speed}
 
 
 def report(*variants, noise=None):
@@ -42,7 +46,8 @@ class Claims(unittest.TestCase):
     def test_ablations(self):
         def of(verdict):
             names = ("no_residual", "no_ffn", "layernorm", "gelu_1024", "gelu_1032", "residual_out_init")
-            return verdicts("ablations", report(variant("baseline"), *[variant(name, verdict) for name in names]))
+            return verdicts("ablations", report(variant("baseline"), *[variant(name, verdict) for name in names],
+                                                noise=FLOOR))
         self.assertEqual(of("worse"), {"C11": "holds", "C12": "holds", "C13": "does not hold", "C14": "holds",
                                        "C19": "holds"})
         self.assertEqual(of("better"), dict.fromkeys(("C11", "C12", "C13", "C14", "C19"), "does not hold"))
@@ -55,10 +60,23 @@ class Claims(unittest.TestCase):
         self.assertEqual(verdicts("ablations", mixed)["C14"], "no conclusion")
 
     def test_noise(self):
-        floor = {"range": 0.01, "sigma": 0.004, "threshold_run": 0.012, "runs": 5, "repeats": 0.0}
-        self.assertEqual(verdicts("noise_floor", report(noise=floor)), {"C34": "holds"})
-        self.assertEqual(verdicts("noise_floor", report(noise={**floor, "repeats": 1e-9})), {"C34": "does not hold"})
-        self.assertEqual(verdicts("noise_floor", report(noise={**floor, "repeats": None})), {"C34": "no conclusion"})
+        self.assertEqual(verdicts("noise_floor", report(noise=FLOOR)), {"C34": "holds"})
+        for difference, expected in [(1e-9, "does not hold"), (None, "no conclusion")]:
+            floor = {**FLOOR, "same_seed_difference": difference}
+            self.assertEqual(verdicts("noise_floor", report(noise=floor)), {"C34": expected})
+
+    def test_nothing_holds_by_what_is_not_known(self):
+        few = {**FLOOR, "runs": 2}
+        for noise in (None, few):
+            same = report(variant("baseline"), variant("layernorm"), noise=noise)
+            self.assertEqual(verdicts("ablations", same)["C13"], "no conclusion")
+        failed = variant("no_residual", "worse", loss=None)
+        failed["delta"] = failed["delta_sigmas"] = None
+        self.assertEqual(verdicts("ablations", report(failed))["C11"], "holds")
+        going_on = grid(stalled=0, loss=6.01)
+        for row in going_on["variants"]:
+            row["ended"] = 0
+        self.assertEqual(verdicts("post_ln_warmup", going_on)["C01"], "no conclusion")
 
     def test_post_norm(self):
         stuck = verdicts("post_ln_warmup", grid(stalled=2, loss=6.01, surge=3.0))
@@ -71,21 +89,34 @@ class Claims(unittest.TestCase):
         self.assertEqual(verdicts("post_ln_warmup", grid(stalled=1))["C03"], "does not hold")
 
 
+    def test_a_model_that_never_got_down_does_not_train(self):
+        found = verdicts("post_ln_warmup", grid(loss=5.8))
+        self.assertEqual((found["C04"], found["C05"]), ("does not hold", "holds"))
+        stuck_high = report(*[{**row, "val_loss": 9.0} for row in grid()["variants"]])
+        self.assertEqual(verdicts("post_ln_warmup", stuck_high)["C05"], "does not hold")
+
     def test_depth(self):
-        def of(failing, lints=()):
-            cells = [variant(f"{placement}-n_layers={depth}", stalled=int((placement, depth) in failing))
-                     for placement in ("pre", "post") for depth in claims.DEPTHS]
-            return [row[2].strip("*") for row in claims.table("depth", {**report(*cells), "lints": list(lints)})]
-        deep = {("post", 24), ("post", 48), ("post", 100)}
-        self.assertEqual(of(deep, [{"id": "E03", "what": "16 layers"}]), ["holds", "holds", "holds"])
-        self.assertEqual(of(deep | {("post", 12), ("pre", 100)}), ["does not hold"] * 3)
-        self.assertEqual(of({("post", 48)})[1], "does not hold")
+        def of(failing=(), plain=4.0, pre=4.0, ratio=2.0):
+            cells, runs = [], []
+            for placement in ("pre", "post", "plain"):
+                for depth in claims.DEPTHS:
+                    is_deep = depth == 48
+                    row = variant(f"{placement}-n_layers={depth}", stalled=int((placement, depth) in failing),
+                                  surge=ratio if is_deep else 1.0)
+                    row["runs"] = [len(runs)]
+                    runs.append({"loss": [7.0] * 9 + [{"plain": plain, "pre": pre}.get(placement, 4.0)
+                                                      if is_deep else 4.0]})
+                    cells.append(row)
+            given = {**report(*cells, noise=FLOOR), "runs": runs, "lints": []}
+            return [row[2].strip("*") for row in claims.table("depth", given)]
+        self.assertEqual(of({("post", 24)}, plain=4.5), ["holds"] * 3)
+        self.assertEqual(of({("post", 100), ("pre", 12)}), ["does not hold"] * 3)
+        self.assertEqual(of(plain=4.5, pre=4.4)[2], "does not hold")
+        self.assertEqual(of(plain=4.5, ratio=50.0)[2], "does not hold")
 
 
 class SmallClaims(unittest.TestCase):
     """Claims of the suites of small models, which read layers too."""
-    FLOOR = {"range": 0.02, "sigma": 0.01, "threshold_run": 0.03, "runs": 5, "repeats": None}
-
     def of(self, experiment, losses, layers=None, deltas=None, verdict="no_conclusion"):
         """Verdicts where variants have these losses, layers of these statistics, and differences to the reference."""
         rows, runs = [], []
@@ -95,13 +126,15 @@ class SmallClaims(unittest.TestCase):
             row["delta"] = (deltas or {}).get(name, 0.0)
             rows.append(row)
             runs.append({"layers": [(layers or {}).get(name, {})]})
-        given = {"variants": rows, "runs": runs, "noise": self.FLOOR, "lints": [], "unigram_loss": 6.0}
+        given = {"variants": rows, "runs": runs, "noise": FLOOR, "lints": [], "unigram_loss": 6.0}
         return {row[0]: row[2].strip("*") for row in claims.table(experiment, given)}
 
     def test_ladder(self):
         names = {"plus_ffn": 5, "plus_residual": 4, "plus_norm": 3}
         self.assertEqual(self.of("ladder", names, deltas=dict.fromkeys(names, -0.1)), {"C39": "holds"})
         self.assertEqual(self.of("ladder", names, deltas={"plus_ffn": -0.1, "plus_residual": -0.1, "plus_norm": -0.02}),
+                         {"C39": "no conclusion"})
+        self.assertEqual(self.of("ladder", names, deltas={"plus_ffn": -0.1, "plus_residual": -0.1, "plus_norm": 0.1}),
                          {"C39": "does not hold"})
 
     def test_ffn(self):

@@ -63,9 +63,9 @@ TEST_CASE("the noise floor is the sample standard deviation over seeds, with bot
   CHECK(comparison.noise.seeds == 5);
   CHECK(comparison.noise.sigma == doctest::Approx(sigma).epsilon(1e-12));
   CHECK(comparison.noise.range == doctest::Approx(0.04).epsilon(1e-12));
-  CHECK(comparison.noise.of_run() == doctest::Approx(3 * sigma).epsilon(1e-12));
-  CHECK(comparison.noise.of_difference() == doctest::Approx(4.2426406871192851 * sigma).epsilon(1e-12));
-  CHECK(std::isnan(comparison.noise.repeats));
+  CHECK(comparison.noise.of_means() == doctest::Approx(3 * sigma).epsilon(1e-12));
+  CHECK(comparison.noise.of_single_runs() == doctest::Approx(4.2426406871192851 * sigma).epsilon(1e-12));
+  CHECK(std::isnan(comparison.noise.same_seed_difference));
 }
 
 TEST_CASE("a seed that ran twice counts once, and shows what its repeats differ by") {
@@ -75,26 +75,89 @@ TEST_CASE("a seed that ran twice counts once, and shows what its repeats differ 
   REQUIRE(comparison.groups.size() == 1);
   CHECK(comparison.noise.seeds == 5);
   CHECK(comparison.noise.sigma == doctest::Approx(sigma).epsilon(1e-12));
-  CHECK(comparison.noise.repeats == doctest::Approx(0.0025).epsilon(1e-9));
+  CHECK(comparison.noise.same_seed_difference == doctest::Approx(0.0025).epsilon(1e-9));
 }
 
 TEST_CASE("a verdict needs three sigma, and says when two single runs would not do") {
   // Two single runs would need 4.24 sigma, 0.0671; means need 3 sigma, 0.0474.
-  const RunGroup below = judged({4.03, 4.06});
+  const RunGroup below = judged({4.045, 4.045});
   CHECK(below.verdict == Verdict::no_conclusion);
   CHECK(below.delta == doctest::Approx(0.045).epsilon(1e-9));
   CHECK(below.sentence == "no conclusion: 0.0450 nats worse is below 3 sigma, 0.0474");
   const RunGroup between = judged({4.05, 4.05});
   CHECK(between.verdict == Verdict::worse);
-  CHECK(between.sentence ==
-        "worse than baseline by 0.0500 nats, 3.2 sigma: above 3 of a run, below 4.24 of two single "
-        "runs");
+  CHECK(between.sentence == "worse than baseline by 0.0500 nats, 3.2 sigma: two single runs would not show it");
   const RunGroup clear = judged({3.9, 3.9});
   CHECK(clear.verdict == Verdict::better);
   CHECK(clear.delta_sigmas == doctest::Approx(-0.1 / sigma).epsilon(1e-9));
   CHECK(clear.sentence == "better than baseline by 0.1000 nats, 6.3 sigma");
   REQUIRE(clear.changes.size() == 1);
   CHECK(clear.changes[0].key == "model.norm");
+}
+
+TEST_CASE("two single runs need 4.24 sigma, and a variant that spreads wider must stand out of its own spread") {
+  std::vector<RunRecord> single = {run_of("baseline", 1, 4), run_of("other", 1, 4.06, "layernorm")};
+  const ComparisonPlan plan = {.title = "test", .noise_floor = baseline()};
+  const RunGroup below = compare(single, plan).groups.back();
+  CHECK(below.verdict == Verdict::no_conclusion);
+  CHECK(below.sentence == "no conclusion: 0.0600 nats worse is below 4.24 sigma, 0.0671");
+  single[1].summary.final_val_loss = 4.07;
+  CHECK(compare(single, plan).groups.back().verdict == Verdict::worse);
+  const RunGroup wide = judged({4.0, 4.4});
+  CHECK(wide.verdict == Verdict::no_conclusion);
+  CHECK(wide.sentence ==
+        "no conclusion: 0.2000 nats worse is below 3 times its own spread, 0.8485; its own seeds spread over 18 sigma");
+}
+
+TEST_CASE("fewer than five seeds, or seeds that all end alike, are no noise floor to judge by") {
+  std::vector<RunRecord> runs = {run_of("baseline", 1, 4), run_of("baseline", 2, 4.001),
+                                 run_of("other", 1, 5, "layernorm")};
+  const RunGroup few = compare(runs, {.title = "test"}).groups.back();
+  CHECK(few.verdict == Verdict::no_conclusion);
+  CHECK(few.sentence == "no conclusion: 0.9995 nats worse, but the noise floor rests on 2 seeds of baseline");
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    runs.push_back(run_of("flat", seed, 4, "none"));
+  }
+  const ComparisonPlan plan = {.title = "test", .reference = "flat"};
+  CHECK(compare(runs, plan).groups.front().sentence ==
+        "no conclusion: 0.0005 nats worse, but the noise floor is not known");
+}
+
+TEST_CASE("failed and unfinished runs have no final loss, whatever they logged on the way") {
+  std::vector<RunRecord> runs = baseline();
+  runs.push_back(run_of("other", 1, 3.5, "layernorm"));
+  runs.push_back(run_of("other", 2, 3.5, "layernorm"));
+  runs.back().summary.end = "failed";
+  runs.back().summary.diverged = true;
+  const RunGroup failed = compare(runs, {.title = "test"}).groups.back();
+  CHECK(failed.verdict == Verdict::worse);
+  CHECK(failed.sentence == "1 of 2 runs failed where baseline trains; 1 of 2 diverged");
+  CHECK(failed.seeds == 1);
+  runs.back().summary.end = "unfinished";
+  CHECK(compare(runs, {.title = "test"}).groups.back().verdict == Verdict::unfinished);
+  runs.back() = run_of("other", 2, 3.5, "layernorm");
+  runs.back().summary.steps = 6;  // ended early by train.max_minutes
+  CHECK(compare(runs, {.title = "test"}).groups.back().seeds == 1);
+  for (RunRecord& run : runs) {
+    run.summary.end = run.name().starts_with("baseline") ? "failed" : "finished";
+  }
+  CHECK(compare(runs, {.title = "test"}).groups.back().verdict == Verdict::no_conclusion);
+}
+
+TEST_CASE("a reference that was not run is named, and each reference brings its own noise floor") {
+  std::vector<RunRecord> runs = baseline();
+  for (uint64_t seed = 1; seed <= 5; ++seed) {  // ten times as wide
+    runs.push_back(run_of("fast", seed, 4 + 0.1 * static_cast<double>(seed), "none"));
+  }
+  runs.push_back(run_of("fast_norm", 1, 4.6, "layernorm"));
+  const ComparisonPlan plan = {.title = "test",
+                               .references = {{"baseline", "baseline"}, {"fast", "nowhere"}, {"fast_norm", "fast"}}};
+  const Comparison comparison = compare(runs, plan);
+  CHECK(comparison.groups[1].verdict == Verdict::unfinished);
+  CHECK(comparison.groups[1].sentence.starts_with("nowhere, which it is compared with, was not run"));
+  CHECK(comparison.groups[2].noise.sigma == doctest::Approx(10 * sigma).epsilon(1e-9));
+  CHECK(comparison.groups[2].verdict == Verdict::no_conclusion);
+  CHECK(comparison.noise.sigma == doctest::Approx(sigma).epsilon(1e-9));
 }
 
 TEST_CASE("models whose sizes differ by 1 % or more are not compared") {
@@ -164,7 +227,7 @@ TEST_CASE("a plan orders the groups, gives each its reference, and may bring its
   CHECK(comparison.groups[2].delta == doctest::Approx(0.05).epsilon(1e-9));
   CHECK(comparison.noise.sigma == doctest::Approx(sigma).epsilon(1e-12));
   CHECK(comparison.groups[1].tokens_per_s == 100);
-  CHECK(comparison.groups[1].speed_measurements == 3);
+  CHECK(comparison.groups[1].speeds.size() == 3);
   const Comparison other = compare(runs, {.title = "test", .reference = "c"});
   CHECK(other.groups[0].verdict == Verdict::reference);
   CHECK(other.groups[1].delta == doctest::Approx(-0.1).epsilon(1e-9));

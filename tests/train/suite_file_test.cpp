@@ -70,7 +70,10 @@ TEST_CASE("a quick suite has a quarter of the steps, or what [quick] says") {
   const std::string table = "[quick]\nsteps = 4\nseeds = [2]\nset = [\"optim.warmup_steps=1\"]\n";
   const Suite quick = load_suite(suite_in(folder, runs + table), {}, true);
   CHECK(quick.variants[0].overrides == std::vector<std::string>{"train.steps=4", "optim.warmup_steps=1"});
-  CHECK(quick.variants[0].seeds == std::vector<uint64_t>{2});
+  CHECK(quick.variants[0].seeds == std::vector<uint64_t>{9});  // a run's own stay
+  CHECK(contains(
+      message_of([&] { load_suite(suite_in(folder, "base = \"a.toml\"\n[[run]]\nname = \"a\"\n"), {}, true); }),
+      "--quick needs steps to shorten"));
   const Suite whole = load_suite(suite_in(folder, runs + table), {}, false);
   CHECK(whole.variants[0].overrides == std::vector<std::string>{"train.steps=40"});
 }
@@ -92,7 +95,7 @@ TEST_CASE("what is wrong with a suite is told with its line") {
       {base + run + "nmae = 1\n", ":4: unknown key nmae of a run; did you mean name?"},
       {base + run + run, ":4: two runs have one name; found a"},
       {base + run + "match = \"zzz\"\n", ":2: no run has this name; found zzz; the runs are a"},
-      {base + run + "match = \"a\"\n", ":2: a run cannot match itself; found a"},
+      {base + run + "match = \"a\"\n", ":2: a run can match only one that matches no other; found a"},
       {base + "[[run]]\nname = \"a/b\"\n",
        ":2: a run's name becomes a folder's; found a/b; expected letters, digits, "
        "_ and -"},
@@ -100,6 +103,9 @@ TEST_CASE("what is wrong with a suite is told with its line") {
        ":5: optim.lr: wrong type; found 1; expected an array of values: \"optim.lr\" = [1e-3, 3e-3]"},
       {base + "set = \"a.b=1\"\n" + run,
        ":2: set: wrong type; found the string \"a.b=1\"; expected an array of settings: [\"model.norm=layernorm\"]"},
+      {base + run + "[grid]\n\"a.b\" = [\"x y\"]\n", ":5: a.b: wrong type"},
+      {base + run + "[grid]\n\"a.b\" = [1e-3, 0.001]\n", ": two variants have one name; found a-b=0.001"},
+      {base + run + "[quick]\nstpes = 1\n", ":5: unknown key stpes of a [quick]; did you mean steps?"},
       {"base = \n", ":1: not valid TOML"},
   };
   for (const auto& row : rows) {
