@@ -13,6 +13,7 @@ struct Command {
 Command prepare_command();
 Command import_tokens_command();
 Command import_command();
+Command export_command();
 Command train_command();
 Command eval_command();
 Command check_command();

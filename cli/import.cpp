@@ -21,7 +21,7 @@ int run(const Arguments& arguments) {
 Command import_command() {
   return {{.name = "import",
            .words = "PATH",
-           .summary = "a model of another tool (llm.c's GPT-2) to a run's folder",
+           .summary = "a model of another tool (llm.c, llama2.c) to a run's folder",
            .min_words = 1,
            .max_words = 1,
            .options = {{"out", "RUN", "", "the run's folder to make (required)"},

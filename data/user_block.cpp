@@ -131,6 +131,7 @@ std::string guess_file_kind(const std::string& first_bytes, uint64_t file_bytes)
                                     {std::string_view("\x1f\x8b", 2), "a gzip archive"},
                                     {std::string_view("\x93NUMPY", 6), "a NumPy array"},
                                     {std::string_view("GGUF", 4), "GGUF"},
+                                    {std::string_view("24ka", 4), "a model of llama2.c"},
                                     {std::string_view("%PDF", 4), "PDF"},
                                     {std::string_view("\xff\xfe", 2), "UTF-16 text"},
                                     {std::string_view("\xfe\xff", 2), "UTF-16 text"},

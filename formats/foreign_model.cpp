@@ -3,8 +3,12 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/user_block.h"
+#include "formats/gguf.h"
+#include "formats/huggingface.h"
+#include "formats/llama2c.h"
 #include "formats/llmc.h"
 
+#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +29,8 @@ struct ForeignFormat {
 
 constexpr ForeignFormat table[] = {
     {"a GPT-2 checkpoint of llm.c", is_llmc_model, open_llmc},
+    {"GGUF", is_gguf, open_gguf},
+    {"a model of llama2.c", is_llama2c_model, open_llama2c},  // without a magic number: behind those that have one
 };
 
 /// What to do with a file that another command reads.
@@ -33,14 +39,12 @@ std::string advice_for(const std::string& kind) {
     return "minillm import-tokens makes a data file of it";
   }
   if (kind == "safetensors") {
-    return "weights under minillm's names are read by minillm train --init";
+    return "beside its config.json give the folder; weights under minillm's names are read by minillm train --init";
   }
   return kind == "a minillm file" ? "minillm eval and train --init take a run as it is" : "";
 }
 
-}  // namespace
-
-ForeignModel open_foreign_model(const std::string& path) {
+ForeignModel open_file(const std::string& path) {
   const std::string start = read_bytes(path, UserBlock::size);
   std::vector<std::string> names;
   for (const ForeignFormat& format : table) {
@@ -55,6 +59,40 @@ ForeignModel open_foreign_model(const std::string& path) {
               .found = kind,
               .expected = join(names, " or "),
               .hint = advice_for(kind)});
+}
+
+/// A file by whose name a folder of such a format is known.
+struct ForeignFolder {
+  std::string_view file;
+  std::string_view name;                            ///< for messages
+  ForeignModel (*open)(const std::string& folder);  ///< null: the file is the model
+};
+
+constexpr ForeignFolder folders[] = {
+    {huggingface_config_name, "Hugging Face", open_huggingface},
+    {llama2c_model_name, "llama2.c", nullptr},
+};
+
+ForeignModel open_folder(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const ForeignFolder& folder : folders) {
+    const std::string file = (std::filesystem::path(path) / std::string(folder.file)).string();
+    if (std::filesystem::exists(file, error)) {
+      return folder.open == nullptr ? open_file(file) : folder.open(path);
+    }
+    names.push_back(fmt::format("{} ({})", folder.file, folder.name));
+  }
+  fail_input({.where = path,
+              .what = "is a folder without a model that can be imported",
+              .expected = "a file " + join(names, " or ")});
+}
+
+}  // namespace
+
+ForeignModel open_foreign_model(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) ? open_folder(path) : open_file(path);
 }
 
 }  // namespace minillm

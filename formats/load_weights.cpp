@@ -34,7 +34,7 @@ Differences compare(const std::vector<NamedTensor>& wanted, const WeightFile& fi
     } else if (!(stored->shape == tensor.value.shape)) {
       differences.differing.push_back(fmt::format("{} {} (the model's is {})", tensor.name, to_string(stored->shape),
                                                   to_string(tensor.value.shape)));
-    } else if (!is_floating_dtype(stored->dtype)) {
+    } else if (!is_readable(*stored)) {
       differences.differing.push_back(fmt::format("{} of dtype {}", tensor.name, stored->dtype));
     }
   }
@@ -75,8 +75,8 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 bool head_repeats_embedding(const WeightFile& file) {
   const StoredTensor* head = file.find(head_name);
   const StoredTensor* embedding = file.find(embedding_name);
-  if (head == nullptr || embedding == nullptr || !(head->shape == embedding->shape) ||
-      !is_floating_dtype(head->dtype) || !is_floating_dtype(embedding->dtype)) {
+  if (head == nullptr || embedding == nullptr || !(head->shape == embedding->shape) || !is_readable(*head) ||
+      !is_readable(*embedding)) {
     return false;
   }
   if (head->begin == embedding->begin && head->end == embedding->end && head->dtype == embedding->dtype) {

@@ -14,7 +14,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values of files are copied as they stand");
 
-constexpr size_t chunk_bytes = size_t{1} << 20;  // values are converted through a buffer of this size
+constexpr size_t chunk_values = size_t{1} << 17;  // so many are converted at a time
 
 template <class From, class To, class Widen>
 void convert(const char* bytes, To* to, size_t count, Widen widen) {
@@ -38,10 +38,59 @@ void convert_values(std::string_view dtype, const char* bytes, To* to, size_t co
   }
 }
 
+/// GGUF's blocks of 32 values: a float16 scale, then signed bytes.
+constexpr size_t block_values = 32;
+constexpr size_t block_bytes = 2 + block_values;
+
+template <class To>
+void convert_blocks(const char* bytes, To* to, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const char* block = bytes + i / block_values * block_bytes;
+    uint16_t scale = 0;
+    std::memcpy(&scale, block, sizeof scale);
+    to[i] = static_cast<To>(half_to_float(scale) *
+                            static_cast<float>(static_cast<signed char>(block[sizeof scale + i % block_values])));
+  }
+}
+
+/// `scales` holds those of the groups from the first value on.
+template <class To>
+void convert_groups(const char* bytes, const float* scales, int64_t group, To* to, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const float value = static_cast<float>(static_cast<signed char>(bytes[i]));
+    to[i] = static_cast<To>(value * scales[i / static_cast<size_t>(group)]);
+  }
+}
+
+/// Bytes of `count` values, which are whole blocks where the type has blocks.
+uint64_t bytes_of(std::string_view dtype, uint64_t count) {
+  if (dtype == "Q8_0") {
+    return count / block_values * block_bytes;
+  }
+  return count * (dtype == "F64" ? 8 : dtype == "F32" ? 4 : dtype == "I8" ? 1 : 2);
+}
+
+template <class To>
+void convert_stored(const StoredTensor& stored, const char* bytes, const float* scales, To* to, size_t count) {
+  if (stored.dtype == "Q8_0") {
+    convert_blocks(bytes, to, count);
+  } else if (stored.dtype == "I8") {
+    convert_groups(bytes, scales, stored.group, to, count);
+  } else {
+    convert_values(stored.dtype, bytes, to, count);
+  }
+}
+
 }  // namespace
 
 bool is_floating_dtype(std::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16" || dtype == "F64";
+}
+
+bool is_readable(const StoredTensor& stored) {
+  const uint64_t values = static_cast<uint64_t>(shape_in_file(stored.layout, stored.shape).numel());
+  return is_floating_dtype(stored.dtype) || (stored.dtype == "Q8_0" && values % block_values == 0) ||
+         (stored.dtype == "I8" && stored.group > 0 && values % static_cast<uint64_t>(stored.group) == 0);
 }
 
 WeightFile::WeightFile(std::string path, FileDescriptor descriptor, std::vector<StoredTensor> tensors)
@@ -58,7 +107,7 @@ const StoredTensor* WeightFile::find(std::string_view name) const {
 }
 
 void WeightFile::read(const StoredTensor& stored, const Tensor& to) const {
-  if (!is_floating_dtype(stored.dtype)) {
+  if (!is_readable(stored)) {
     fail_input({.where = path_,
                 .what = "tensor " + printable(stored.name) + " holds numbers that cannot be weights here",
                 .found = "dtype " + stored.dtype,
@@ -69,17 +118,36 @@ void WeightFile::read(const StoredTensor& stored, const Tensor& to) const {
   if (to.numel() == 0) {
     return;
   }
-  const size_t element_bytes = (stored.end - stored.begin) / static_cast<size_t>(to.numel());
-  const size_t chunk = chunk_bytes / element_bytes;
-  std::vector<char> bytes(chunk_bytes);
+  if (stored.layout.is_ours()) {
+    read_as_stored(stored, to);
+    return;
+  }
+  const Buffer in_file(shape_in_file(stored.layout, stored.shape), to.dtype);
+  read_as_stored(stored, in_file.tensor());
+  from_file_layout(stored.layout, in_file.tensor(), to.reshape(stored.shape));
+}
+
+void WeightFile::read_as_stored(const StoredTensor& stored, const Tensor& to) const {
   const size_t total = static_cast<size_t>(to.numel());
+  const uint64_t scale_bytes = stored.group > 0 ? total / static_cast<uint64_t>(stored.group) * sizeof(float) : 0;
+  check(stored.end - stored.begin == bytes_of(stored.dtype, total) + scale_bytes,
+        "{}: tensor {} takes {} bytes for {} values of {}", path_, printable(stored.name), stored.end - stored.begin,
+        total, stored.dtype);
+  std::vector<float> scales(scale_bytes / sizeof(float));
+  read_exactly(descriptor_.get(), scales.data(), scale_bytes, stored.end - scale_bytes, path_);
+  // Whole blocks and groups: a chunk begins where a scale does.
+  const size_t step = stored.group > 0 ? static_cast<size_t>(stored.group) : block_values;
+  const size_t chunk = (chunk_values + step - 1) / step * step;
+  std::vector<char> bytes(bytes_of(stored.dtype, std::min(chunk, total)));
   for (size_t first = 0; first < total; first += chunk) {
     const size_t count = std::min(chunk, total - first);
-    read_exactly(descriptor_.get(), bytes.data(), count * element_bytes, stored.begin + first * element_bytes, path_);
+    read_exactly(descriptor_.get(), bytes.data(), bytes_of(stored.dtype, count),
+                 stored.begin + bytes_of(stored.dtype, first), path_);
+    const float* first_scale = scales.data() + (stored.group > 0 ? first / step : 0);
     if (to.dtype == DType::float64) {
-      convert_values(stored.dtype, bytes.data(), to.as<double>() + first, count);
+      convert_stored(stored, bytes.data(), first_scale, to.as<double>() + first, count);
     } else {
-      convert_values(stored.dtype, bytes.data(), to.as<float>() + first, count);
+      convert_stored(stored, bytes.data(), first_scale, to.as<float>() + first, count);
     }
   }
 }

@@ -72,7 +72,7 @@ void write_run(const LoadedConfig& loaded, const ForeignModel& source, Transform
   const std::string config_text = to_toml(loaded.config, loaded.origins);
   RunState state;
   state.texts["init"] = fmt::format("{} (sha256 {})", source.weights.path(), sha256_of_file(source.weights.path()));
-  save_checkpoint(folder, {model.parameters(), nullptr, state, config_text, ""}, 1);
+  save_checkpoint(folder, {model.parameters(), nullptr, state, config_text, source.tokenizer}, 1);
   compare_with_file(checkpoint_path(folder, 0), source.weights, model);
   write_run_config(folder, config_text);
 }
@@ -113,6 +113,8 @@ ImportedRun import_run(const ImportRequest& request) {
   run.file = request.file;
   run.format = source.format;
   run.dropped = source.dropped;
+  run.has_tokenizer = !source.tokenizer.empty();
+  run.tokenizer_file = source.tokenizer_file;
   run.config = loaded.config;
   run.checkpoint = checkpoint_path(loaded.config.run.out, 0);
   run.tensors = source.weights.tensors().size();
@@ -132,9 +134,25 @@ std::string ImportedRun::to_text() const {
   text += parameters;
   text += fmt::format("{}: {} tensors, read back and equal to the file's bit for bit\n", checkpoint, tensors);
   text += dropped.empty() ? "" : "left out: " + dropped + "\n";
-  text += "there is no tokenizer inside: the run is evaluated and trained on imported tokens, generate refuses it\n";
-  text += "next:\n";
-  text += fmt::format("  minillm import-tokens train.bin --val-file val.bin --vocab {} --out data.h5\n", m.vocab_size);
+  text += next_commands(folder);
+  return text;
+}
+
+std::string ImportedRun::next_commands(const std::string& folder) const {
+  std::string text = "next:\n";
+  if (has_tokenizer) {
+    const std::string words = tokenizer_file.empty() ? "hf/tokenizer.model" : shell_word(tokenizer_file);
+    text += fmt::format("  minillm generate {}\n", shell_word(folder));
+    text += tokenizer_file.empty()
+                ? fmt::format("  minillm export {} --format huggingface --out hf\n", shell_word(folder))
+                : "";
+    text += fmt::format("  minillm prepare text.txt --tokenizer {} --out data.h5\n", words);
+  } else {
+    text = "there is no tokenizer inside: the run is evaluated and trained on imported tokens, generate refuses it\n" +
+           text;
+    text += fmt::format("  minillm import-tokens train.bin --val-file val.bin --vocab {} --out data.h5\n",
+                        config.model.vocab_size);
+  }
   text += fmt::format("  minillm eval {} --data data.h5\n", shell_word(folder));
   text += fmt::format("  minillm train {} --init {} --out {} data.path=data.h5 optim.lr=1e-4\n",
                       shell_word(config_path(folder)), shell_word(folder), shell_word(folder + "_tuned"));

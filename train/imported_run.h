@@ -9,7 +9,7 @@
 namespace minillm {
 
 struct ImportRequest {
-  std::string file;    ///< in one of the formats of formats/foreign_model.h
+  std::string file;    ///< or folder, in one of the formats of formats/foreign_model.h
   std::string out;     ///< the run's folder
   bool force = false;  ///< an existing folder is moved aside
 };
@@ -21,9 +21,14 @@ struct ImportedRun {
   Config config;           ///< resolved; config.run.out is the folder
   std::string checkpoint;  ///< the weights' file, read back and compared with `file`
   size_t tensors = 0;      ///< by name
-  std::string parameters;  ///< a table of the parts
+  bool has_tokenizer = false;
+  std::string tokenizer_file;  ///< for `prepare --tokenizer`; "" = the model was made here, or there is none
+  std::string parameters;      ///< a table of the parts
 
   std::string to_text() const;  ///< what was made, and the next commands
+
+ private:
+  std::string next_commands(const std::string& folder) const;
 };
 
 /// Writes request.out: config.toml, and checkpoints/step_000000.h5 with weights alone. Everything that can be wrong

@@ -91,7 +91,7 @@ class Import(cli_support.InputCase):
             imported(story(9), r"found text"),
             imported("", r"found an empty file"),
             ("import none --out run", r"none: cannot be opened: No such file or directory"),
-            ("import . --out run", r"\.: is a folder, a file is needed"),
+            ("import . --out run", r"\.: is a folder without a model that can be imported; expected a file config\."),
             ("import /dev/zero --out run", r"/dev/zero: is not a file"),
             Row("import run/m.bin --out run --force",
                 (r"run: a file that the command reads lies in the folder it would replace; found run/m\.bin",),

@@ -249,7 +249,9 @@ TEST_CASE("files that are no models are named") {
   CHECK_CONTAINS(refusal("Once upon a time"),
                  "is not a model that can be imported; found text; expected a GPT-2 checkpoint of llm.c");
   CHECK_CONTAINS(refusal(""), "found an empty file");
-  CHECK_CONTAINS(refusal("minillm-file\n"), "found a minillm file; expected a GPT-2 checkpoint of llm.c; minillm eval");
+  CHECK_CONTAINS(
+      refusal("minillm-file\n"),
+      "found a minillm file; expected a GPT-2 checkpoint of llm.c or GGUF or a model of llama2.c; minillm eval");
   CHECK_CONTAINS(refusal(std::string("\x02\0\0\0\0\0\0\0{}", 10)), "found safetensors; ");
   CHECK_CONTAINS(refusal("PK\x03\x04"), "PyTorch checkpoint");
   CHECK_CONTAINS(refusal("\x01\x34\xd7\xc6" + std::string(1020, '\0')), "found unknown binary data");
