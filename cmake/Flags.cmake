@@ -23,6 +23,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns about std::string's own code when it inlines (GCC bug 105651).
   target_compile_options(minillm_flags INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Step")
+  # With statement frontiers, GCC's default, most lines of optimised code are marked as no place to stop, and gdb walks
+  # over a kernel's whole loop in one `next`. The code is the same without, so this is none of the flags that
+  # core/build_info.cpp hashes.
+  target_compile_options(minillm_flags INTERFACE -gno-statement-frontiers)
+endif()
 if(MINILLM_WERROR)
   target_compile_options(minillm_flags INTERFACE -Werror)
 endif()

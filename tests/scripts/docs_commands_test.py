@@ -156,25 +156,32 @@ def missing_in_comments(name, text):
 
 
 def places_of(text):
-    """(line number, source, its line, name) of every place that a recorded session shows: the function of a frame, what
-    it calls in the frame above it, the op that a line of a dumped tape was called for. The name stands in that line."""
-    called = None
+    """(line number, source, its line, pattern) of every place that the recorded session shows: the line where it
+    stopped, the call of the frame above in a backtrace, the op that a node of the tape was made for."""
+    ops = set(re.findall(r"^Var (\w+)\(", (ROOT / "autograd" / "ops.h").read_text(encoding="utf-8"), re.M))
+    called = stopped_in = None
     for number, line in enumerate(text.splitlines(), 1):
-        frame = re.match(r"#(\d+) .*?([\w~]+)(?:<.*>)? (?:\(.*\) )?\.\.\. at \S*?([a-z]\S*):(\d+)$", line)
-        node = re.match(r" +\d+  (\w+) .* \S*?([a-z]\S*):(\d+)$", line)
+        frame = re.match(r"(?:Breakpoint, |#(\d+) +)?([^`(]\S*.*?)(?:<.*>)? [.]{3} at (\S+):(\d+)$", line)
+        shown = re.match(r"(\d+) {2,}(\S.*)$", line)
+        node = re.match(r" *#\d+  (\w+) .* (\S+):(\d+)$", line)
         if frame:
-            yield number, frame.group(3), int(frame.group(4)), frame.group(2) if frame.group(1) == "0" else called
-            called = frame.group(2)
-        elif node:
-            yield number, node.group(2), int(node.group(3)), node.group(1)
+            depth, name, path, at = frame.groups()
+            stopped_in = path, at
+            if depth not in (None, "0"):
+                yield number, path, int(at), rf"\b{called}(?:<\w+>)?\("
+            called = re.search(r"[\w~]+$", re.sub(r"<[^<>]*>", "", name)).group()
+        elif shown and stopped_in:
+            yield number, stopped_in[0], int(shown.group(1)), rf"^\s*{re.escape(shown.group(2))}$"
+        elif node and node.group(1) in ops:
+            yield number, node.group(2), int(node.group(3)), rf"\b{node.group(1)}(?:<\w+>)?\("
 
 
 def stale_places(page, text):
     found = []
-    for number, path, at, name in places_of(text):
+    for number, path, at, pattern in places_of(text):
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-        if not (at <= len(lines) and re.search(rf"\b{name}(?:<\w+>)?\(", lines[at - 1])):
-            found.append(f"{page}:{number}: {path}:{at} does not say {name}(; record the session again")
+        if not (at <= len(lines) and re.search(pattern, lines[at - 1])):
+            found.append(f"{page}:{number}: {path}:{at} is not {pattern}; scripts/gdb/tour.py --write records it again")
     return found
 
 
@@ -222,11 +229,37 @@ class DocsCommands(unittest.TestCase):
     def test_lines_of_a_recorded_session(self):
         text = (ROOT / "docs" / "step_through.md").read_text(encoding="utf-8")
         places = list(places_of(text))
-        self.assertEqual(len(places), len(re.findall(r"\w\.cpp:\d", text)), "every place is looked up")
+        stops = re.findall(r"^\(gdb\) tbreak ([\w/.]+):(\d+)", text, re.M)
+        self.assertGreaterEqual(len(stops), 10)
+        self.assertLessEqual({(path, int(at)) for path, at in stops}, {place[1:3] for place in places})
         self.assertEqual(stale_places("docs/step_through.md", text), [])
-        for _, path, at, _ in places:
-            for moved in (at - 1, at + 1):
-                self.assertNotEqual(stale_places("page", text.replace(f"{path}:{at}", f"{path}:{moved}")), [], path)
+        for _, path, at, pattern in places:
+            is_shown = pattern.startswith("^")
+            old = rf"(?m)^{at}( +\S)" if is_shown else rf"({re.escape(path)}):{at}\b"
+            moved = [re.sub(old, rf"{line}\1" if is_shown else rf"\1:{line}", text) for line in (at - 1, at + 1)]
+            self.assertTrue(any(stale_places("page", page) for page in moved), f"{path}:{at}")
+
+    def test_pages_show_the_same_session(self):
+        pages = [(ROOT / "docs" / name).read_text(encoding="utf-8")
+                 for name in ("step_through.md", "step_through.zh.md")]
+        fenced = [re.findall(r"^```.*?^```$", text, re.M | re.S) for text in pages]
+        self.assertGreater(len(fenced[0]), 10)
+        self.assertEqual(fenced[0], fenced[1])
+
+    def test_launch_files(self):
+        starts, tasks = (json.loads((ROOT / ".vscode" / name).read_text(encoding="utf-8"))
+                         for name in ("launch.json", "tasks.json"))
+        self.assertEqual([start["name"] for start in starts["configurations"]], ["tiny", "a test", "attach"])
+        labels = {task["label"] for task in tasks["tasks"]}
+        for start in starts["configurations"]:
+            self.assertIn(start.get("preLaunchTask", "build step"), labels)
+            for path in re.findall(r"\$\{workspaceFolder\}/(scripts[^\"\\\\]*)", json.dumps(start)):
+                self.assertTrue((ROOT / path).is_file(), path)
+        command, *words = starts["configurations"][0]["args"]
+        self.assertIsNone(self.program.fault([command, *words]))
+        self.assertIsNone(self.program.fault(["check", *(word for word in words if "=" in word or ".toml" in word)]))
+        floors = {choice["id"]: choice["options"] for choice in starts["inputs"] if "options" in choice}["floor"]
+        self.assertEqual([floor for floor in floors if not list((ROOT / "tests" / floor).glob("*_test.cpp"))], [])
 
     def test_files_named_in_comments(self):
         counted = 0
