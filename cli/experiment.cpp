@@ -23,9 +23,8 @@ std::string plan_text(const Plan& plan) {
   double flops = 0;
   for (const PlannedRun& run : plan.runs) {
     const std::optional<Summary> result = result_of(run.folder);
-    table.add_row({fmt::format("{}-seed{}", run.variant, run.seed), thousands(run.parameters),
-                   std::to_string(run.complete.model.d_ff), std::to_string(run.complete.train.steps),
-                   fmt::format("{:.3f}", run.flops / 1e15),
+    table.add_row({run.name(), thousands(run.parameters), std::to_string(run.complete.model.d_ff),
+                   std::to_string(run.complete.train.steps), fmt::format("{:.3f}", run.flops / 1e15),
                    result ? result->end : (is_begun(run.folder) ? "begun" : "to run")});
     flops += run.flops;
   }

@@ -138,6 +138,13 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string without_slash(std::string folder) {
+  while (folder.size() > 1 && (folder.back() == '/' || folder.ends_with("/."))) {
+    folder.pop_back();
+  }
+  return folder;
+}
+
 std::string temporary_name(const std::string& path) {
   return path + std::string(temporary_mark) + std::to_string(::getpid());
 }

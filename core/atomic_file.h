@@ -50,6 +50,9 @@ void check_replaceable(const std::string& path);
 /// The folder that `path` lies in; "." for a bare name.
 std::string folder_of(const std::string& path);
 
+/// "runs/a/", "runs/a/." and "runs/a" are one folder, and only the last can be renamed.
+std::string without_slash(std::string folder);
+
 /// `<path>.tmp.<pid>`
 std::string temporary_name(const std::string& path);
 

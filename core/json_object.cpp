@@ -47,6 +47,10 @@ void JsonObject::add(std::string_view key, const std::vector<double>& values) {
   add_member(key, json_list(values, json_number));
 }
 
+void JsonObject::add(std::string_view key, const std::vector<std::string>& values) {
+  add_member(key, json_list(values, json_string));
+}
+
 void JsonObject::add(std::string_view key, const std::vector<JsonObject>& objects) {
   add_member(key, json_list(objects, [](const JsonObject& object) { return object.text(); }));
 }

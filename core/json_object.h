@@ -19,6 +19,7 @@ class JsonObject {
   void add(std::string_view key, const char* value) { add(key, std::string_view(value)); }
   void add(std::string_view key, const std::vector<int32_t>& values);
   void add(std::string_view key, const std::vector<double>& values);
+  void add(std::string_view key, const std::vector<std::string>& values);
   void add(std::string_view key, const std::vector<JsonObject>& objects);
   void add(std::string_view key, const JsonObject& object);
   void add_raw(std::string_view key, std::string_view json);  ///< text that is a JSON value already

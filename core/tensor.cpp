@@ -99,4 +99,12 @@ void copy_values(const Tensor& from, const Tensor& to) {
   }
 }
 
+std::vector<double> numbers_of(const Tensor& tensor) {
+  std::vector<double> numbers(static_cast<size_t>(tensor.numel()));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = tensor.at(static_cast<int64_t>(i));
+  }
+  return numbers;
+}
+
 }  // namespace minillm

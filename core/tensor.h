@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace minillm {
 
@@ -94,5 +95,8 @@ void fill_zero(const Tensor& tensor);
 
 /// Copies values between tensors of the same number of elements, converting between float and double.
 void copy_values(const Tensor& from, const Tensor& to);
+
+/// All values, row-major, in double.
+std::vector<double> numbers_of(const Tensor& tensor);
 
 }  // namespace minillm

@@ -156,4 +156,17 @@ std::string without_controls(std::string_view message) {
   return escape_controls(message, "\n\t");
 }
 
+std::string markup_text(std::string_view text) {
+  std::string markup;
+  for (const char c : text) {
+    switch (c) {
+      case '&': markup += "&amp;"; break;
+      case '<': markup += "&lt;"; break;
+      case '>': markup += "&gt;"; break;
+      default: markup += c;
+    }
+  }
+  return markup;
+}
+
 }  // namespace minillm

@@ -37,6 +37,9 @@ std::string duration_text(double seconds);
 /// cut and marked "...". Nothing becomes "", in quotes, so that it can be seen.
 std::string printable(std::string_view bytes, size_t limit = 120);
 
+/// Text between the tags of HTML or SVG: &, < and > become entities.
+std::string markup_text(std::string_view text);
+
 /// A path as a word of a command line that can be pasted into a shell: in single quotes when it holds more than
 /// letters, digits and the marks of paths, behind ./ when it begins with a dash as options do. Nothing becomes ''.
 std::string shell_word(std::string_view word);

@@ -17,18 +17,6 @@ std::vector<std::string> obstacles(const ModelToExport& source) {
   return differences(config, fixed);
 }
 
-/// llama.cpp's numbers of the kinds of pieces.
-int32_t type_of(PieceKind kind) {
-  switch (kind) {
-    case PieceKind::normal: return 1;
-    case PieceKind::unknown: return 2;
-    case PieceKind::control: return 3;
-    case PieceKind::unused: return 5;
-    case PieceKind::byte: return 6;
-  }
-  return 1;
-}
-
 /// The header's bytes.
 class HeaderText {
  public:
@@ -116,7 +104,7 @@ void add_vocabulary(Metadata& metadata, const Tokenizer& tokenizer, int64_t voca
   }
   metadata.start_list("tokenizer.ggml.token_type", GgufType::i32, pieces.size());
   for (const Piece& piece : pieces) {
-    metadata.values().number(type_of(piece.kind));
+    metadata.values().number(number_of(piece.kind));
   }
   metadata.add_count("tokenizer.ggml.bos_token_id", tokenizer.bos_id());
   metadata.add_count("tokenizer.ggml.eos_token_id", tokenizer.eos_id());

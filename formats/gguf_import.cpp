@@ -178,17 +178,6 @@ std::vector<StoredTensor> tensors_of(const GgufHeader& header, const ModelConfig
   return tensors;
 }
 
-PieceKind kind_of(double type) {
-  const int number = static_cast<int>(type);
-  switch (number) {
-    case 2: return PieceKind::unknown;
-    case 3: return PieceKind::control;
-    case 5: return PieceKind::unused;
-    case 6: return PieceKind::byte;
-    default: return PieceKind::normal;
-  }
-}
-
 /// "" with a reason in `dropped` where the file's vocabulary is none that can be used here.
 std::string tokenizer_of(const Values& values, int64_t vocab_size, const std::string& path, std::string& dropped) {
   const std::string kind = values.text_or("tokenizer.ggml.model", "none");
@@ -210,7 +199,7 @@ std::string tokenizer_of(const Values& values, int64_t vocab_size, const std::st
   }
   std::vector<Piece> pieces;
   for (size_t id = 0; id < count; ++id) {
-    pieces.push_back({(*tokens)[id], static_cast<float>((*scores)[id]), kind_of((*types)[id])});
+    pieces.push_back({(*tokens)[id], static_cast<float>((*scores)[id]), kind_of(static_cast<int32_t>((*types)[id]))});
   }
   while (!pieces.empty() && pieces.back().kind == PieceKind::unused && pieces.back().name.starts_with("<unused_")) {
     pieces.pop_back();  // ids that stand for nothing

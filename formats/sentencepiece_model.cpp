@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace minillm {
 
@@ -43,16 +44,10 @@ void put_float(std::string& out, unsigned field, float value) {
 }
 
 /// SentencePiece's numbers of the kinds.
-int64_t type_of(PieceKind kind) {
-  switch (kind) {
-    case PieceKind::normal: return 1;
-    case PieceKind::unknown: return 2;
-    case PieceKind::control: return 3;
-    case PieceKind::unused: return 5;
-    case PieceKind::byte: return 6;
-  }
-  return 1;
-}
+constexpr std::pair<int32_t, PieceKind> kinds[] = {
+    {1, PieceKind::normal}, {2, PieceKind::unknown}, {3, PieceKind::control},
+    {5, PieceKind::unused}, {6, PieceKind::byte},
+};
 
 std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string result;
@@ -65,6 +60,18 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 }
 
 }  // namespace
+
+int32_t number_of(PieceKind kind) {
+  const auto row =
+      std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& pair) { return pair.second == kind; });
+  return row->first;
+}
+
+PieceKind kind_of(int32_t number) {
+  const auto row =
+      std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& pair) { return pair.first == number; });
+  return row == std::end(kinds) ? PieceKind::normal : row->second;
+}
 
 std::string byte_piece_name(unsigned byte) {
   return fmt::format("<0x{:02X}>", byte);
@@ -111,7 +118,7 @@ std::string make_sentencepiece_model(const std::vector<Piece>& pieces) {
     std::string entry;
     put_bytes(entry, 1, piece.name);
     put_float(entry, 2, piece.score);
-    put_number(entry, 3, type_of(piece.kind));
+    put_number(entry, 3, number_of(piece.kind));
     unknown = piece.kind == PieceKind::unknown ? &piece - pieces.data() : unknown;
     put_bytes(model, 1, entry);
   }

@@ -3,6 +3,7 @@
 
 #include "data/tokenizer.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@ struct Piece {
   float score = 0;
   PieceKind kind = PieceKind::normal;
 };
+
+/// SentencePiece's number of a kind of piece, which GGUF has taken over; an unknown number is a normal piece's.
+int32_t number_of(PieceKind kind);
+PieceKind kind_of(int32_t number);
 
 /// The serialized BPE model of these pieces, by id, with byte fallback, no normalisation and no dummy prefix: what
 /// load_tokenizer reads. It encodes as the model that the pieces were taken from does.

@@ -13,36 +13,12 @@ namespace {
 
 constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<double> values_of(const Node& node) {
-  std::vector<double> values(static_cast<size_t>(node.value.numel()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = node.value.at(static_cast<int64_t>(i));
-  }
-  return values;
-}
-
 double rms(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) {
     squares += value * value;
   }
   return std::sqrt(squares / static_cast<double>(values.size()));
-}
-
-/// Of vectors of `width`: the mean over vectors of (mean of the components)^2 / (mean of their squares).
-double mean_share(const std::vector<double>& values, int64_t width) {
-  double total = 0;
-  const auto size = static_cast<size_t>(width);
-  for (size_t begin = 0; begin < values.size(); begin += size) {
-    double sum = 0;
-    double squares = 0;
-    for (size_t i = begin; i < begin + size; ++i) {
-      sum += values[i];
-      squares += values[i] * values[i];
-    }
-    total += squares > 0 ? sum * sum / (squares * static_cast<double>(width)) : 0;
-  }
-  return total * static_cast<double>(width) / static_cast<double>(values.size());
 }
 
 /// Mean cosine over all pairs of the T vectors of each of B sequences: with unit vectors u_t,
@@ -165,7 +141,7 @@ void add_hidden(const std::vector<const Node*>& networks, LayerStatistics& stati
   int64_t units = 0;
   int64_t dead = 0;
   for (const Node* node : networks) {
-    const std::vector<double> hidden = values_of(*node);
+    const std::vector<double> hidden = numbers_of(node->value);
     const auto [low, high] = std::minmax_element(hidden.begin(), hidden.end());
     largest = std::max({largest, -*low, *high});
     units += node->value.shape[-1];
@@ -178,14 +154,14 @@ void add_hidden(const std::vector<const Node*>& networks, LayerStatistics& stati
 LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelConfig& config) {
   const Shape& shape = stream.shape();  // [B, T, d]
   LayerStatistics statistics;
-  const std::vector<double> values = values_of(stream.node());
+  const std::vector<double> values = numbers_of(stream.value());
   statistics.stream_rms = rms(values);
   statistics.mean_share = mean_share(values, shape[2]);
   statistics.token_cosine = mean_cosine(values, shape[0], shape[1]);
   if (nodes.probabilities != nullptr) {
-    const std::vector<double> scores = values_of(*nodes.scores);
+    const std::vector<double> scores = numbers_of(nodes.scores->value);
     statistics.largest_score = *std::max_element(scores.begin(), scores.end());
-    statistics.first_token_share = first_token_share(values_of(*nodes.probabilities), shape[1]);
+    statistics.first_token_share = first_token_share(numbers_of(nodes.probabilities->value), shape[1]);
   }
   if (nodes.router != nullptr) {
     statistics.expert_shares = choices(nodes.router->value, config.moe_top_k);
@@ -213,6 +189,21 @@ void add_gains(const ParameterStore& parameters, std::vector<LayerStatistics>& l
 }
 
 }  // namespace
+
+double mean_share(const std::vector<double>& values, int64_t width) {
+  double total = 0;
+  const auto size = static_cast<size_t>(width);
+  for (size_t begin = 0; begin < values.size(); begin += size) {
+    double sum = 0;
+    double squares = 0;
+    for (size_t i = begin; i < begin + size; ++i) {
+      sum += values[i];
+      squares += values[i] * values[i];
+    }
+    total += squares > 0 ? sum * sum / (squares * static_cast<double>(width)) : 0;
+  }
+  return total * static_cast<double>(width) / static_cast<double>(values.size());
+}
 
 std::optional<NormGain> norm_gain(const Parameter& parameter) {
   if (!parameter.name.ends_with("norm.weight") || parameter.shape.rank() != 1) {

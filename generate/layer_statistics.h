@@ -27,6 +27,10 @@ struct LayerStatistics {
   std::vector<double> expert_shares = {};  ///< of a mixture: of the tokens' choices, how many fell on each expert
 };
 
+/// Of vectors of `width`, one behind the other: the mean over vectors of (mean of the components)^2 / (mean of their
+/// squares), which is what LayerNorm takes away and RMSNorm leaves.
+double mean_share(const std::vector<double>& values, int64_t width);
+
 /// Where the gains of a norm stand; zero-centered ones with the 1 that is added to them.
 struct NormGain {
   double mean = 0;

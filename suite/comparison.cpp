@@ -71,13 +71,14 @@ void find_references(Comparison& comparison, const ComparisonPlan& plan) {
 /// The noise floor that a group is judged by: of what it is compared with; else of the runs given for it; else of the
 /// first group's reference. The first with enough seeds counts, the others only if they learned from as many tokens of
 /// the same data; where none has enough, the first that is known at all.
-NoiseFloor find_noise_floor(const Comparison& comparison, const ComparisonPlan& plan, const RunGroup& group) {
+NoiseFloor find_noise_floor(const Comparison& comparison, const std::vector<RunRecord>& given,
+                            const std::vector<std::vector<size_t>>& given_groups, const RunGroup& group) {
   const RunGroup& reference = comparison.groups[group.reference];
   const RunRecord& run = comparison.runs[reference.runs.front()];
   std::vector<NoiseFloor> floors = {noise_of(comparison.runs, reference.runs)};
-  for (const std::vector<size_t>& members : groups_of(plan.noise_floor)) {
-    if (difference_of_training(plan.noise_floor[members.front()], run).empty()) {
-      floors.push_back(noise_of(plan.noise_floor, members));
+  for (const std::vector<size_t>& members : given_groups) {
+    if (difference_of_training(given[members.front()], run).empty()) {
+      floors.push_back(noise_of(given, members));
     }
   }
   const RunGroup& common = comparison.groups[comparison.groups.front().reference];
@@ -224,8 +225,9 @@ Comparison compare(std::vector<RunRecord> runs, const ComparisonPlan& plan) {
   Comparison comparison{.title = plan.title, .runs = std::move(runs), .groups = {}, .noise = {}, .findings = {}};
   form_groups(comparison, plan);
   find_references(comparison, plan);
+  const std::vector<std::vector<size_t>> given_groups = groups_of(plan.noise_floor);
   for (RunGroup& group : comparison.groups) {
-    group.noise = find_noise_floor(comparison, plan, group);
+    group.noise = find_noise_floor(comparison, plan.noise_floor, given_groups, group);
   }
   for (RunGroup& group : comparison.groups) {
     Judgement judgement = compare_group(comparison, group);

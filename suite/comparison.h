@@ -53,7 +53,6 @@ struct RunGroup {
   NoiseFloor noise;  ///< what it is judged by
 
   bool has_ended() const { return ended == static_cast<int64_t>(runs.size()); }
-  bool has_trained() const { return stalled == 0 && diverged == 0; }
 
   // Against the reference; NaN where there is no comparison.
   double parameter_difference = std::numeric_limits<double>::quiet_NaN();  ///< per cent

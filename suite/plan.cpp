@@ -2,15 +2,16 @@
 
 #include "core/atomic_file.h"
 #include "core/json_object.h"
-#include "core/json_text.h"
 #include "core/text.h"
 #include "nn/ledger.h"
 #include "nn/match.h"
 #include "train/complete_config.h"
+#include "train/line_log.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace minillm {
 
@@ -76,6 +77,10 @@ std::vector<Variant> chosen(const Suite& suite, const std::string& only) {
   return variants;
 }
 
+std::string plan_path(const std::string& out) {
+  return out + "/suite.json";
+}
+
 /// Relative to the folder, so that both can be moved together.
 std::string from_folder(const std::string& path, const std::string& folder) {
   return path.empty() ? "" : std::filesystem::relative(path, folder).string();
@@ -87,22 +92,19 @@ double flops_of(const Transformer& model, const Config& config) {
 }
 
 PlannedRun planned_run(const Variant& variant, uint64_t seed, const std::string& out, VariantConfigs& configs) {
-  const std::string name = fmt::format("{}-seed{}", variant.name, seed);
-  const std::string folder = out + "/" + name;
+  PlannedRun run{.variant = variant.name, .seed = seed, .folder = {}, .loaded = {}, .complete = {}};
+  run.folder = out + "/" + run.name();
   try {
     std::vector<std::string> overrides = configs.overrides_of(variant);
     overrides.push_back(fmt::format("train.seed={}", seed));
-    overrides.push_back("run.name=" + toml_quoted(name));
-    overrides.push_back("run.out=" + toml_quoted(folder));
-    const Config complete = load_without_data(variant.base, overrides).config;
-    const Transformer model(complete.model);
-    return {.variant = variant.name,
-            .seed = seed,
-            .folder = folder,
-            .loaded = load_config(variant.base, overrides),
-            .complete = complete,
-            .parameters = model.parameters().count(),
-            .flops = flops_of(model, complete)};
+    overrides.push_back("run.name=" + toml_quoted(run.name()));
+    overrides.push_back("run.out=" + toml_quoted(run.folder));
+    run.loaded = load_config(variant.base, overrides);
+    run.complete = completed_without_data(run.loaded).config;
+    const Transformer model(run.complete.model);
+    run.parameters = model.parameters().count();
+    run.flops = flops_of(model, run.complete);
+    return run;
   } catch (const Error& error) {
     fail_input({.where = "run " + variant.name, .what = error.what()});
   }
@@ -128,10 +130,6 @@ Plan make_plan(const Suite& suite, const std::string& out, const std::string& on
   return plan;
 }
 
-std::string plan_path(const std::string& out) {
-  return out + "/suite.json";
-}
-
 void write_plan(const Plan& plan) {
   std::vector<JsonObject> variants;
   for (const Variant& variant : plan.suite.variants) {
@@ -140,16 +138,41 @@ void write_plan(const Plan& plan) {
     json.add("reference", variant.reference);
     variants.push_back(json);
   }
-  std::string runs;
+  std::vector<std::string> runs;
   for (const PlannedRun& run : plan.runs) {
-    runs += (runs.empty() ? "" : ",") + json_string(fmt::format("{}-seed{}", run.variant, run.seed));
+    runs.push_back(run.name());
   }
   JsonObject json;
   json.add("name", plan.suite.name);
-  json.add_raw("runs", "[" + runs + "]");
+  json.add("runs", runs);
   json.add("noise_floor", from_folder(plan.suite.noise_floor, plan.out));
   json.add("variants", variants);
   write_file_atomically(plan_path(plan.out), json.text() + "\n");
+}
+
+std::optional<SuiteRecord> read_plan(const std::string& out) {
+  const std::string text = read_text(plan_path(out));
+  if (text.empty()) {
+    return std::nullopt;
+  }
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    SuiteRecord record{.name = json.at("name").get<std::string>(),
+                       .runs = json.value("runs", std::vector<std::string>{}),  // which earlier versions did not write
+                       .variants = {},
+                       .references = {},
+                       .noise_floor = json.at("noise_floor").get<std::string>()};
+    for (const nlohmann::json& variant : json.at("variants")) {
+      record.variants.push_back(variant.at("name").get<std::string>());
+      record.references.push_back(variant.at("reference").get<std::string>());
+    }
+    if (!record.noise_floor.empty()) {
+      record.noise_floor = (std::filesystem::path(out) / record.noise_floor).lexically_normal().string();
+    }
+    return record;
+  } catch (const nlohmann::json::exception& error) {
+    fail_input({.where = plan_path(out), .what = "not a suite's plan", .hint = error.what()});
+  }
 }
 
 }  // namespace minillm

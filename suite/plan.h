@@ -5,6 +5,7 @@
 #include "train/suite_file.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct PlannedRun {
   Config complete;
   int64_t parameters = 0;
   double flops = 0;  ///< of all its steps: how the time left is shared out
+
+  std::string name() const { return fmt::format("{}-seed{}", variant, seed); }
 };
 
 struct Plan {
@@ -30,8 +33,18 @@ struct Plan {
 /// Throws an Error for the first config that is wrong, and when no variant has the name.
 Plan make_plan(const Suite& suite, const std::string& out, const std::string& only);
 
-/// OUT/suite.json: what a report must know beside the runs: their order, and what each is compared with.
-std::string plan_path(const std::string& out);
+/// OUT/suite.json: what a report must know beside the runs.
+struct SuiteRecord {
+  std::string name;
+  std::vector<std::string> runs;      ///< names of all that are planned
+  std::vector<std::string> variants;  ///< names, in their order
+  std::vector<std::string> references;  ///< of each variant: what it is compared with
+  std::string noise_floor;              ///< a folder of runs; "" = none
+};
+
 void write_plan(const Plan& plan);
+
+/// Nothing where `out` is no suite's folder. An input Error when its suite.json cannot be read.
+std::optional<SuiteRecord> read_plan(const std::string& out);
 
 }  // namespace minillm

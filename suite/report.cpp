@@ -2,16 +2,16 @@
 
 #include "core/atomic_file.h"
 #include "core/log.h"
+#include "core/text.h"
 #include "suite/embedded.h"
 #include "suite/plan.h"
+#include "suite/run_suite.h"
 #include "suite/speed.h"
 #include "train/line_log.h"
-#include "train/run_folder.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 namespace minillm {
@@ -34,27 +34,14 @@ void add_noise_floor(const std::string& folder, ComparisonPlan& plan) {
 }
 
 /// Adds what a suite's folder says beside its runs. `prefix` stands before its groups' names.
-void add_suite(const std::string& folder, const std::string& prefix, ComparisonPlan& plan) {
-  const std::string text = read_text(plan_path(folder));
-  if (text.empty()) {
-    return;
+void add_suite(const SuiteRecord& suite, const std::string& prefix, ComparisonPlan& plan) {
+  plan.title += (plan.title.empty() ? "" : ", ") + suite.name;
+  for (size_t i = 0; i < suite.variants.size(); ++i) {
+    plan.order.push_back(prefix + suite.variants[i]);
+    plan.references[plan.order.back()] = prefix + suite.references[i];
   }
-  try {
-    const nlohmann::json suite = nlohmann::json::parse(text);
-    plan.title += (plan.title.empty() ? "" : ", ") + suite.at("name").get<std::string>();
-    for (const nlohmann::json& variant : suite.at("variants")) {
-      const std::string name = prefix + variant.at("name").get<std::string>();
-      plan.order.push_back(name);
-      plan.references[name] = prefix + variant.at("reference").get<std::string>();
-    }
-    if (const auto noise = suite.at("noise_floor").get<std::string>(); !noise.empty()) {
-      add_noise_floor((std::filesystem::path(folder) / noise).lexically_normal().string(), plan);
-    }
-  } catch (const nlohmann::json::exception& error) {
-    fail_input({.where = plan_path(folder), .what = "not a suite's plan", .hint = error.what()});
-  }
-  for (const auto& [name, speeds] : read_speeds(folder)) {
-    plan.speeds[prefix + name] = speeds;
+  if (!suite.noise_floor.empty()) {
+    add_noise_floor(suite.noise_floor, plan);
   }
 }
 
@@ -93,19 +80,6 @@ std::string dygraphs(const std::string& name) {
   return map == std::string::npos ? text : text.substr(0, text.rfind('\n', map) + 1);
 }
 
-std::string html_text(std::string_view text) {
-  std::string html;
-  for (const char c : text) {
-    switch (c) {
-      case '&': html += "&amp;"; break;
-      case '<': html += "&lt;"; break;
-      case '>': html += "&gt;"; break;
-      default: html += c;
-    }
-  }
-  return html;
-}
-
 /// JSON inside a script element: no "<" in it can end the element, or open a comment there.
 std::string inside_script(const std::string& json) {
   std::string text;
@@ -117,7 +91,7 @@ std::string inside_script(const std::string& json) {
 
 /// `svg`: what stands in for the curves where dygraphs is not installed; "" = nothing.
 std::string page_text(const Comparison& comparison, const std::string& svg, int watch_seconds) {
-  std::map<std::string, std::string> values = {{"{{TITLE}}", html_text(comparison.title)},
+  std::map<std::string, std::string> values = {{"{{TITLE}}", markup_text(comparison.title)},
                                                {"/*{{DYGRAPHS}}*/", dygraphs("dygraph.min.js")},
                                                {"/*{{DYGRAPHS_CSS}}*/", dygraphs("dygraph.min.css")}};
   const bool is_static = values["/*{{DYGRAPHS}}*/"].empty();
@@ -139,12 +113,20 @@ std::string page_text(const Comparison& comparison, const std::string& svg, int 
 Comparison gather(const std::vector<std::string>& folders, const std::string& reference) {
   ComparisonPlan plan{.title = "", .reference = reference};
   std::vector<RunRecord> runs;
-  const auto is_suite = [](const std::string& folder) { return std::filesystem::exists(plan_path(folder)); };
-  const bool are_several = std::count_if(folders.begin(), folders.end(), is_suite) > 1;
+  std::vector<std::optional<SuiteRecord>> suites;
   for (const std::string& folder : folders) {
-    const std::string prefix = are_several && is_suite(folder) ? name_of(folder) + "/" : "";
-    add_suite(folder, prefix, plan);
-    append(runs, folder, prefix);
+    suites.push_back(read_plan(folder));
+  }
+  const bool are_several = std::count_if(suites.begin(), suites.end(), [](const auto& suite) { return !!suite; }) > 1;
+  for (size_t i = 0; i < folders.size(); ++i) {
+    const std::string prefix = are_several && suites[i] ? name_of(folders[i]) + "/" : "";
+    if (suites[i]) {
+      add_suite(*suites[i], prefix, plan);
+      for (const auto& [name, speeds] : read_speeds(folders[i])) {
+        plan.speeds[prefix + name] = speeds;
+      }
+    }
+    append(runs, folders[i], prefix);
   }
   if (plan.title.empty()) {
     plan.title = name_of(folders.front());
@@ -154,11 +136,9 @@ Comparison gather(const std::vector<std::string>& folders, const std::string& re
 
 bool has_planned_runs(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
-    const nlohmann::json suite = nlohmann::json::parse(read_text(plan_path(folder)), nullptr, false);
-    const nlohmann::json runs = suite.is_object() ? suite.value("runs", nlohmann::json::array()) : nlohmann::json();
-    for (const nlohmann::json& run : runs) {
-      const std::optional<Summary> summary = read_summary(summary_path(folder + "/" + run.get<std::string>()));
-      if (!summary || summary->end == "stopped") {
+    const std::optional<SuiteRecord> suite = read_plan(folder);
+    for (const std::string& run : suite ? suite->runs : std::vector<std::string>{}) {
+      if (!result_of(folder + "/" + run)) {
         return true;
       }
     }

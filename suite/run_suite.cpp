@@ -114,7 +114,7 @@ RunEnd run_suite(const Plan& plan, bool (*stop_requested)()) {
     if (result_of(run.folder)) {
       continue;
     }
-    log_info("==> run {} of {}, {}-seed{}; {} left for all", number, plan.runs.size(), run.variant, run.seed,
+    log_info("==> run {} of {}, {}; {} left for all", number, plan.runs.size(), run.name(),
              duration_text(time_left.seconds()));
     if (start_or_resume(run, stop_requested) == RunEnd::stopped) {
       return RunEnd::stopped;

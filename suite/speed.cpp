@@ -100,15 +100,12 @@ RunEnd measure_speeds(const Plan& plan, bool (*stop_requested)()) {
 
 std::map<std::string, std::vector<double>> read_speeds(const std::string& out) {
   std::map<std::string, std::vector<double>> speeds;
-  const std::string text = read_text(speeds_path(out));
-  size_t begin = 0;
-  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    const nlohmann::json line = nlohmann::json::parse(text.substr(begin, end - begin), nullptr, false);
+  for (const std::string& text : read_lines(speeds_path(out))) {
+    const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
     if (line.is_discarded() || !line.contains("variant") || !line.contains("tokens_per_s")) {
-      fail_input({.where = speeds_path(out), .what = "not a line of speeds", .found = text.substr(begin, end - begin)});
+      fail_input({.where = speeds_path(out), .what = "not a line of speeds", .found = text});
     }
     speeds[line.at("variant").get<std::string>()].push_back(line.at("tokens_per_s").get<double>());
-    begin = end + 1;
   }
   return speeds;
 }

@@ -11,7 +11,6 @@
 #include "data/loader.h"
 #include "nn/ledger.h"
 #include "train/metrics.h"
-#include "train/run_folder.h"
 
 #include <cmath>
 #include <string>
@@ -65,8 +64,8 @@ void log_banner(const Config& config, const TokenFile& data, const Transformer& 
            text_or_unknown(data.unigram_loss.value_or(std::nan(""))));
 }
 
-void log_end(const Config& config, const TokenFile& data, const Summary& summary, std::string_view reason) {
-  const Metrics metrics = read_metrics(metrics_path(config.run.out));
+void log_end(const Config& config, const TokenFile& data, const Metrics& metrics, const Summary& summary,
+             std::string_view reason) {
   Series training{.name = "train", .x = {}, .y = {}};
   Series validation{.name = "val", .x = {}, .y = {}};
   for (const TrainRecord& record : metrics.train) {

@@ -18,8 +18,9 @@ void log_banner(const Config& config, const TokenFile& data, const Transformer& 
 /// The parameters of each kind of part and their share, as a table.
 std::string parameter_table(const Transformer& model);
 
-/// What came out, where it lies, and the next command: text when there is a tokenizer, else the loss.
-void log_end(const Config& config, const TokenFile& data, const Summary& summary, std::string_view reason);
+/// What came out, with its curves, where it lies, and the next command: text when there is a tokenizer, else the loss.
+void log_end(const Config& config, const TokenFile& data, const Metrics& metrics, const Summary& summary,
+             std::string_view reason);
 
 /// Fills in what describes the program and the machine: version to cpu, peak memory.
 void complete_summary(Summary& summary);

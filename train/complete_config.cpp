@@ -34,8 +34,7 @@ void complete_config(LoadedConfig& loaded, const TokenFile* data) {
   fail_if_any(problems);
 }
 
-LoadedConfig load_without_data(const std::string& path, const std::vector<std::string>& overrides) {
-  LoadedConfig loaded = load_config(path, overrides);
+LoadedConfig completed_without_data(LoadedConfig loaded) {
   if (loaded.config.model.vocab_size == 0 && !loaded.config.data.path.empty()) {
     const TokenFile data = open_data_of(loaded);
     complete_config(loaded, &data);
@@ -43,6 +42,10 @@ LoadedConfig load_without_data(const std::string& path, const std::vector<std::s
     complete_config(loaded, nullptr);
   }
   return loaded;
+}
+
+LoadedConfig load_without_data(const std::string& path, const std::vector<std::string>& overrides) {
+  return completed_without_data(load_config(path, overrides));
 }
 
 }  // namespace minillm

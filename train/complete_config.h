@@ -16,6 +16,9 @@ TokenFile open_data_of(const LoadedConfig& loaded);
 /// Throws an Error that lists every problem.
 void complete_config(LoadedConfig& loaded, const TokenFile* data);
 
+/// Completes a config to be looked at: no data is read unless the vocabulary is left to it.
+LoadedConfig completed_without_data(LoadedConfig loaded);
+
 /// Loads and completes a config to be looked at: no data is read unless the vocabulary is left to it.
 LoadedConfig load_without_data(const std::string& path, const std::vector<std::string>& overrides);
 

@@ -23,13 +23,6 @@ namespace {
 
 constexpr int64_t compared_tokens = 64;
 
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') {
-    path.pop_back();
-  }
-  return path;
-}
-
 /// Throws an input Error unless the run can be written in the format.
 void check_expressible(const ExportFormat& format, const ModelToExport& source, const ExportRequest& request,
                        const std::string& checkpoint) {
@@ -117,12 +110,7 @@ std::vector<double> logits_of(const Transformer& model, const std::vector<int32_
   options.record = false;
   options.training = false;
   Tape tape(options);
-  const Tensor logits = model.logits(tape, ids, 1).value();
-  std::vector<double> values(static_cast<size_t>(logits.numel()));
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = logits.at(static_cast<int64_t>(i));
-  }
-  return values;
+  return numbers_of(model.logits(tape, ids, 1).value());
 }
 
 /// Infinite when the lengths differ or a logit is not a number.

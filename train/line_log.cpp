@@ -32,6 +32,17 @@ std::string read_text(const std::string& path) {
   return file ? text.str() : std::string();
 }
 
+std::vector<std::string> read_lines(const std::string& path) {
+  const std::string text = read_text(path);
+  std::vector<std::string> lines;
+  size_t begin = 0;
+  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 LineLog::LineLog(std::string path, int64_t keep_bytes) : path_(std::move(path)) {
   check(keep_bytes >= 0, "the size to keep of {} is at least 0, found {}", path_, keep_bytes);
   const std::string text = read_text(path_);

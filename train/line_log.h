@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace minillm {
 
@@ -27,6 +28,10 @@ class LineLog {
   FileDescriptor file_;
   int64_t bytes_ = 0;
 };
+
+/// The lines of a file without their ends; an unfinished last one (a writer is at work) is left out. None when there is
+/// no file.
+std::vector<std::string> read_lines(const std::string& path);
 
 /// The whole text of a file; "" when there is none.
 std::string read_text(const std::string& path);

@@ -45,21 +45,18 @@ std::string to_json(const EvalRecord& record) {
 }
 
 Metrics read_metrics(const std::string& path) {
-  const std::string text = read_text(path);
   Metrics metrics;
   int64_t number = 0;
-  size_t begin = 0;
-  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+  for (const std::string& line : read_lines(path)) {
     ++number;
     try {
-      add_line(text.substr(begin, end - begin), metrics);
+      add_line(line, metrics);
     } catch (const nlohmann::json::exception& error) {
       fail_input({.where = fmt::format("{}:{}", path, number),
                   .what = "not a line of metrics",
-                  .found = text.substr(begin, std::min<size_t>(end - begin, 80)),
+                  .found = line.substr(0, 80),
                   .hint = error.what()});
     }
-    begin = end + 1;
   }
   return metrics;
 }

@@ -20,14 +20,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "runs/a/", "runs/a/." and "runs/a" are one folder, and only the last can be renamed.
-std::string without_slash(std::string folder) {
-  while (folder.size() > 1 && (folder.back() == '/' || folder.ends_with("/."))) {
-    folder.pop_back();
-  }
-  return folder;
-}
-
 /// Whether the name says how to get there and not what the folder is called: "." and "..". It cannot be renamed by
 /// that, and leads elsewhere when it was.
 bool is_way(const std::string& folder) {

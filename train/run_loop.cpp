@@ -248,7 +248,7 @@ void RunLoop::end(std::string_view how, std::string_view reason) {
     }
   }
   write_summary(summary_path(folder), summary);
-  log_end(config(), data_, summary, reason);
+  log_end(config(), data_, metrics, summary, reason);
   log_findings(audible(findings, config()));
 }
 

@@ -39,9 +39,7 @@ Numbers norm_per_layer(Page& page) {
   const int64_t T = std::min<int64_t>(32, subject.config.data.seq_len);
   const std::vector<int32_t> ids = subject.validation(8, T);
   const int64_t batch_size = static_cast<int64_t>(ids.size()) / T;
-  Transformer fresh(subject.config.model);
-  fresh.allocate(subject.model->parameters().dtype(), subject.config.train.seed, false);
-  const Sizes at_start = sizes_of(fresh, ids, batch_size);
+  const Sizes at_start = sizes_of(*subject.untrained(), ids, batch_size);
   const Sizes trained = sizes_of(*subject.model, ids, batch_size);
   if (trained.names.empty()) {
     fail_input({.where = page.run(), .what = "has no norm on its stream", .found = subject.config.model.norm});

@@ -1,5 +1,7 @@
 #include "experiments/lessons/picture.h"
 
+#include "core/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,16 +21,8 @@ constexpr double bottom = 390;
 constexpr int cells = 41;  // of a plane, along each axis
 constexpr std::array<std::string_view, 6> colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#333333"};
 
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    safe += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return safe;
-}
-
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, escaped(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, markup_text(text));
 }
 
 struct Axis {

@@ -71,6 +71,12 @@ std::vector<int32_t> Subject::validation(int64_t sequences, int64_t T) const {
   return ids;
 }
 
+std::unique_ptr<Transformer> Subject::untrained() const {
+  auto fresh = std::make_unique<Transformer>(config.model);
+  fresh->allocate(model->parameters().dtype(), config.train.seed, false);
+  return fresh;
+}
+
 std::string Subject::word(int32_t id) const {
   if (tokenizer == nullptr) {
     return std::to_string(id);

@@ -24,6 +24,9 @@ struct Subject {
   /// or the model's context is short.
   std::vector<int32_t> validation(int64_t sequences, int64_t T) const;
 
+  /// The same model as it was before training.
+  std::unique_ptr<Transformer> untrained() const;
+
   /// A token as it is written; of a run without a tokenizer its number.
   std::string word(int32_t id) const;
 };

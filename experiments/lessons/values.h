@@ -1,5 +1,5 @@
 #pragma once
-// Small helpers that lessons share: tensors from numbers, numbers from tensors.
+// Small helpers that lessons share: tensors from numbers, sizes of numbers.
 
 #include "core/rng.h"
 #include "core/tensor.h"
@@ -29,14 +29,6 @@ inline Buffer normal_values(const Shape& shape, DType dtype, std::string_view na
     buffer.tensor().set(i, random.normal());
   }
   return buffer;
-}
-
-inline std::vector<double> numbers_of(const Tensor& tensor) {
-  std::vector<double> numbers(static_cast<size_t>(tensor.numel()));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = tensor.at(static_cast<int64_t>(i));
-  }
-  return numbers;
 }
 
 inline double norm_of(const std::vector<double>& numbers) {

@@ -3,7 +3,7 @@
 #include "experiments/lessons/forward_pass.h"
 #include "experiments/lessons/lesson.h"
 #include "experiments/lessons/subject.h"
-#include "experiments/lessons/values.h"
+#include "generate/layer_statistics.h"
 
 #include <algorithm>
 
@@ -11,32 +11,13 @@ namespace minillm {
 
 namespace {
 
-/// mean^2 / mean(x^2) of each row of x [.., d], averaged over the rows: the share of a token's energy that LayerNorm
-/// subtracts.
-double mean_share(const Tensor& x) {
-  const int64_t d = x.shape[-1];
-  const int64_t rows = x.numel() / d;
-  double total = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    double sum = 0;
-    double squares = 0;
-    for (int64_t j = 0; j < d; ++j) {
-      const double value = x.at(row * d + j);
-      sum += value;
-      squares += value * value;
-    }
-    const auto width = static_cast<double>(d);
-    total += sum / width * (sum / width) / (squares / width);
-  }
-  return total / static_cast<double>(rows);
-}
-
 std::vector<double> shares_of(const Transformer& model, const std::vector<int32_t>& ids, int64_t batch_size) {
   Tape tape(to_look_at);
   model.logits(tape, ids, batch_size);
   std::vector<double> shares;
   for (const Node* norm : stream_norms(tape)) {
-    shares.push_back(mean_share(tape.node(norm->inputs[0]).value));
+    const Tensor& stream = tape.node(norm->inputs[0]).value;
+    shares.push_back(mean_share(numbers_of(stream), stream.shape[-1]));
   }
   return shares;
 }
@@ -53,9 +34,7 @@ Numbers zero_mean(Page& page) {
   const int64_t T = std::min<int64_t>(32, subject.config.data.seq_len);
   const std::vector<int32_t> ids = subject.validation(8, T);
   const int64_t batch_size = static_cast<int64_t>(ids.size()) / T;
-  Transformer fresh(subject.config.model);
-  fresh.allocate(subject.model->parameters().dtype(), subject.config.train.seed, false);
-  const std::vector<double> at_start = shares_of(fresh, ids, batch_size);
+  const std::vector<double> at_start = shares_of(*subject.untrained(), ids, batch_size);
   const std::vector<double> trained = shares_of(*subject.model, ids, batch_size);
   if (trained.empty()) {
     fail_input({.where = page.run(), .what = "has no norm on its stream", .found = subject.config.model.norm});
