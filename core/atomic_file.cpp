@@ -1,6 +1,7 @@
 #include "core/atomic_file.h"
 
 #include "core/error.h"
+#include "core/log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -42,6 +43,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(te
     fail_input({.where = "output path", .what = "the name is empty", .hint = "give another name"});
   }
   check_replaceable(path_);
+  remove_stale_temporaries_of(path_);
   struct stat existing = {};
   const bool exists = ::stat(path_.c_str(), &existing) == 0;
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -205,6 +207,14 @@ std::vector<std::string> remove_stale_temporaries(const std::string& folder,
     }
   }
   return removed;
+}
+
+void remove_stale_temporaries_of(const std::string& path) {
+  const std::string own_name = fs::path(path).filename().string();
+  const auto is_ours = [&](const std::string& name) { return name == own_name; };
+  for (const std::string& stale : remove_stale_temporaries(folder_of(path), is_ours)) {
+    log_info("removed {}, left by a run that was killed", stale);
+  }
 }
 
 }  // namespace minillm

@@ -81,4 +81,7 @@ void describe_room(const DiskRoom& room, int error_number, const std::string& ne
 std::vector<std::string> remove_stale_temporaries(const std::string& folder,
                                                   const std::function<bool(const std::string& name)>& is_ours);
 
+/// The same for the temporaries of one file, and says in the log what it removed. Each writer of a file begins so.
+void remove_stale_temporaries_of(const std::string& path);
+
 }  // namespace minillm

@@ -82,11 +82,7 @@ struct H5Writer::State {
 };
 
 void H5Writer::State::create_temporary() {
-  const std::string own_name = path.substr(path.rfind('/') + 1);
-  const auto is_ours = [&](const std::string& name) { return name == own_name; };
-  for (const std::string& stale : remove_stale_temporaries(folder_of(path), is_ours)) {
-    log_info("removed {}, left by a run that was killed", stale);
-  }
+  remove_stale_temporaries_of(path);
   temporary = temporary_name(path);
   unlink(temporary.c_str());
   descriptor = FileDescriptor(open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));

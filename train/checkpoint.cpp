@@ -165,8 +165,7 @@ std::vector<int64_t> checkpoint_steps(const std::string& run_folder) {
 }
 
 void clean_checkpoints(const std::string& run_folder) {
-  std::vector<std::string> removed = remove_stale_temporaries(
-      run_folder, [](const std::string& name) { return name == "config.toml" || name == "summary.json"; });
+  std::vector<std::string> removed = remove_stale_temporaries(run_folder, is_replaced_whole);
   const std::vector<std::string> checkpoints = remove_stale_temporaries(
       checkpoints_path(run_folder), [](const std::string& name) { return name == "best.h5" || step_of(name) >= 0; });
   removed.insert(removed.end(), checkpoints.begin(), checkpoints.end());

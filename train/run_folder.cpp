@@ -313,6 +313,11 @@ std::string checkpoints_path(const std::string& folder) {
   return without_slash(folder) + "/checkpoints";
 }
 
+bool is_replaced_whole(const std::string& name) {
+  const std::string path = "/" + name;
+  return path == config_path("") || path == summary_path("") || path == layers_path("");
+}
+
 void write_run_config(const std::string& folder, std::string_view toml) {
   write_file_atomically(config_path(folder), toml);
 }

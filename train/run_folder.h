@@ -49,6 +49,10 @@ std::string summary_path(const std::string& folder);      ///< folder/summary.js
 std::string layers_path(const std::string& folder);       ///< folder/layers.json
 std::string checkpoints_path(const std::string& folder);  ///< folder/checkpoints
 
+/// Whether a run's folder holds a file of this name that is written beside itself and then renamed, so that a killed
+/// writer leaves `<name>.tmp.<pid>`. The others grow line by line.
+bool is_replaced_whole(const std::string& name);
+
 /// Replaces folder/config.toml whole or not at all.
 void write_run_config(const std::string& folder, std::string_view toml);
 

@@ -57,6 +57,17 @@ TEST_CASE("without a commit the old file stays, with its permissions") {
   CHECK((fs::status(path).permissions() & fs::perms::mask) == static_cast<fs::perms>(0640));
 }
 
+TEST_CASE("writing a file again removes what a killed writer of it left, and nothing else") {
+  const TemporaryFolder folder;
+  const std::string of_killed = ".tmp.99999999";  // above the largest process number there is
+  write_file(folder / ("a.json" + of_killed), "half");
+  write_file(folder / ("b.json" + of_killed), "another file's");
+  const std::string alive = "a.json.tmp." + std::to_string(::getppid());
+  write_file(folder / alive, "still being written");
+  write_file_atomically(folder / "a.json", "whole");
+  CHECK(folder.names() == std::vector<std::string>{"a.json", alive, "b.json" + of_killed});
+}
+
 TEST_CASE("wrong places are input errors that name the path, a full disk is failed work") {
   const TemporaryFolder folder;
   const std::string missing = folder / "none/a.bin";

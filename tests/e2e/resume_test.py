@@ -132,7 +132,7 @@ class Resume(support.Case):
         self.train("run", train__checkpoint_every=5)
         gone = support.subprocess.Popen(["true"])
         gone.wait()
-        for name in ("checkpoints/step_000010.h5", "summary.json", "config.toml"):
+        for name in ("checkpoints/step_000010.h5", "summary.json", "layers.json", "config.toml"):
             self.path("run", f"{name}.tmp.{gone.pid}").write_bytes(b"half")
         done = self.run_program("train", "--resume", "run", "train.steps=15")
         self.assertIn("left by a run that was killed", done.stderr)
