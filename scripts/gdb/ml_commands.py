@@ -1,4 +1,5 @@
 """Commands that look: ml-tape, ml-node, ml-grad, ml-stats, ml-plot, ml-model."""
+import difflib
 import re
 
 import gdb
@@ -43,12 +44,18 @@ def tensor_of(name):
     return tensor_of_expression(name)
 
 
+def names_like(text):
+    """Up to three parameters that have the text in their name, else those spelt like it."""
+    names = list(lookup.named_tensors())
+    return [name for name in names if text in name][:3] or difflib.get_close_matches(text, names)
+
+
 def tensor_of_expression(text):
     try:
         value = lookup.object_of(gdb.parse_and_eval(text))
         kind = memory.type_name(value.type).removeprefix(lookup.NAMESPACE)
     except gdb.error as error:
-        near = [name for name in lookup.named_tensors() if text in name][:3]
+        near = names_like(text.removesuffix(".grad"))
         hint = f"; there is {', '.join(near)}" if near else ""
         raise gdb.GdbError(f"no parameter, node or expression {text} ({error}){hint}") from None
     if kind == "Var":
