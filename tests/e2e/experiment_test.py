@@ -36,6 +36,21 @@ set = ["optim.lr=1e30", "optim.grad_clip=0.0", "optim.warmup_steps=0"]
 seeds = [1]
 """
 
+# Enough to be killed in: between runs, within them, and while speeds are measured.
+SHORT_SUITE = """
+base = "run.toml"
+seeds = [1, 2]
+steps = 60
+set = ["train.eval_every=20", "train.checkpoint_every=7", "train.keep_checkpoints=1"]
+
+[[run]]
+name = "baseline"
+
+[[run]]
+name = "gelu"
+set = ["model.ffn=gelu"]
+"""
+
 
 class Experiment(support.Case):
     def suite(self, text=SUITE, **settings):
@@ -92,7 +107,7 @@ class Experiment(support.Case):
 
     def test_killed_at_random_moments_it_comes_to_the_same_table(self):
         begin = time.monotonic()
-        self.run_program("experiment", self.suite(), "--out", "whole")
+        self.run_program("experiment", self.suite(SHORT_SUITE), "--out", "whole")
         whole_seconds = time.monotonic() - begin
         seed = random.randrange(2 ** 32)
         moments = random.Random(seed)

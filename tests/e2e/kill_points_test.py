@@ -54,7 +54,7 @@ class Traced:
 
 
 class KillPoints(support.Case):
-    MOST = 25  # moments to try
+    MOST = 16  # moments to try
 
     def test_a_kill_at_any_system_call(self):
         expected = self.train("straight", **SETTINGS)
