@@ -13,7 +13,7 @@ namespace minillm::cli {
 
 namespace {
 
-int run(const Arguments& arguments) {
+int run_bench(const Arguments& arguments) {
   LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
   const int threads = loaded.config.train.threads;
   set_num_threads(threads > 0 ? threads : usable_cores());
@@ -45,7 +45,7 @@ Command bench_command() {
        .options = {{"steps", "N", "20", "steps that are counted, after 5 to warm up"},
                    {"json", "", "", "one JSON object on standard output"}},
        .examples = {"minillm bench configs/baseline.toml train.batch_size=4"}},
-      run};
+      run_bench};
 }
 
 }  // namespace minillm::cli

@@ -55,7 +55,7 @@ void print_text(const LoadedConfig& loaded, const Ledger& ledger, const std::vec
   }
 }
 
-int run(const Arguments& arguments) {
+int run_check(const Arguments& arguments) {
   const int64_t wanted = arguments.given("match") ? arguments.integer("match", 1, most_parameters) : 0;
   LoadedConfig loaded = load_without_data(arguments.words().front(), arguments.overrides());
   if (wanted > 0) {
@@ -92,7 +92,7 @@ Command check_command() {
                        {"json", "", "", "one JSON object on standard output"}},
            .examples = {"minillm check configs/baseline.toml",
                         "minillm check configs/baseline.toml model.n_kv_heads=2 --match 3688704"}},
-          run};
+          run_check};
 }
 
 }  // namespace minillm::cli

@@ -15,7 +15,7 @@ namespace minillm::cli {
 
 namespace {
 
-int run(const Arguments& arguments) {
+int run_eval(const Arguments& arguments) {
   set_num_threads(usable_cores());
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
   const TokenFile data = open_data_for(run, arguments.text("data"));
@@ -57,7 +57,7 @@ Command eval_command() {
                        {"checkpoint", "best|last|N", "last", "which checkpoint"},
                        {"json", "", "", "one JSON object on standard output"}},
            .examples = {"minillm eval runs/baseline --checkpoint best"}},
-          run};
+          run_eval};
 }
 
 }  // namespace minillm::cli

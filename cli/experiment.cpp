@@ -31,7 +31,7 @@ std::string plan_text(const Plan& plan) {
   return fmt::format("{}\n{} runs, {:.2f} PFLOP\n", table.text(), plan.runs.size(), flops / 1e15);
 }
 
-int run(const Arguments& arguments) {
+int run_experiment(const Arguments& arguments) {
   const bool quick = arguments.given("quick");
   const Suite suite = load_suite(arguments.words().front(), arguments.overrides(), quick);
   std::string out = arguments.text("out");
@@ -73,7 +73,7 @@ Command experiment_command() {
            .examples = {"minillm experiment experiments/ablations/suite.toml --quick",
                         "minillm experiment experiments/ffn/suite.toml --plan",
                         "minillm experiment experiments/noise_floor/suite.toml data.path=corpora/austen.h5"}},
-          run};
+          run_experiment};
 }
 
 }  // namespace minillm::cli

@@ -12,7 +12,7 @@ namespace minillm::cli {
 
 namespace {
 
-int run(const Arguments& arguments) {
+int run_export(const Arguments& arguments) {
   set_num_threads(usable_cores());
   const ExportedRun exported = export_run({.run = arguments.words().front(),
                                            .checkpoint = arguments.text("checkpoint"),
@@ -38,7 +38,7 @@ Command export_command() {
                    {"checkpoint", "best|last|N", "last", "which checkpoint"}},
        .required = {"format", "out"},
        .examples = {"minillm export runs/quickstart --format llama2c --out quickstart_llama2c"}},
-      run};
+      run_export};
 }
 
 }  // namespace minillm::cli

@@ -53,7 +53,7 @@ void print_json(const std::vector<int32_t>& prompt, const Generation& generation
   std::printf("%s\n", json.text().c_str());
 }
 
-int run(const Arguments& arguments) {
+int run_generate(const Arguments& arguments) {
   set_num_threads(usable_cores());
   const SamplerOptions options = sampler_options(arguments);
   const uint64_t seed = seed_of(arguments);
@@ -109,7 +109,7 @@ Command generate_command() {
                        {"checkpoint", "best|last|N", "last", "which checkpoint"},
                        {"json", "", "", "one JSON object on standard output"}},
            .examples = {"minillm generate runs/quickstart --prompt \"It was\" --temperature 0.8 --seed 1"}},
-          run};
+          run_generate};
 }
 
 }  // namespace minillm::cli

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double tolerance = 1e-6;
 
-int run(const Arguments& arguments) {
+int run_gradcheck(const Arguments& arguments) {
   LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
   Config& config = loaded.config;
   if (config.model.vocab_size == 0) {
@@ -65,7 +65,7 @@ Command gradcheck_command() {
            .overrides = true,
            .options = {{"json", "", "", "one JSON object on standard output"}},
            .examples = {"minillm gradcheck configs/baseline.toml model.norm=layernorm"}},
-          run};
+          run_gradcheck};
 }
 
 }  // namespace minillm::cli

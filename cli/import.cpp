@@ -9,7 +9,7 @@ namespace minillm::cli {
 
 namespace {
 
-int run(const Arguments& arguments) {
+int run_import(const Arguments& arguments) {
   const ImportedRun run =
       import_run({.file = arguments.words().front(), .out = arguments.text("out"), .force = arguments.given("force")});
   std::fputs(run.to_text().c_str(), stdout);
@@ -28,7 +28,7 @@ Command import_command() {
                        {"force", "", "", "move an existing run to RUN.old instead of refusing"}},
            .required = {"out"},
            .examples = {"minillm import gpt2_124M.bin --out runs/gpt2"}},
-          run};
+          run_import};
 }
 
 }  // namespace minillm::cli

@@ -12,7 +12,7 @@ namespace minillm::cli {
 
 namespace {
 
-int run(const Arguments& arguments) {
+int run_import_tokens(const Arguments& arguments) {
   if (arguments.given("val") && arguments.given("val-file")) {
     fail_input({.where = "--val",
                 .what = "does not go with --val-file",
@@ -45,7 +45,7 @@ Command import_tokens_command() {
                        {"dtype", "TYPE", "", "u16 or u32; by the header or the vocabulary's size when absent"}},
            .required = {"out", "vocab"},
            .examples = {"minillm import-tokens train.bin --val-file val.bin --vocab 50257 --out data.h5"}},
-          run};
+          run_import_tokens};
 }
 
 }  // namespace minillm::cli

@@ -296,7 +296,7 @@ void print_stages(const Counted& counted, const std::optional<int64_t>& layer, b
              residual_writes(config), config.n_layers);
 }
 
-int run(const Arguments& arguments) {
+int run_ledger(const Arguments& arguments) {
   const int64_t context = arguments.given("context") ? arguments.integer("context", 1, most_size) : 0;
   const bool compares = arguments.given("compare");
   if (!compares && arguments.words().size() != 1) {
@@ -314,8 +314,10 @@ int run(const Arguments& arguments) {
     if (compares || context > 0 || (steps && arguments.given("stages"))) {
       fail_input({.where = steps ? "--layer" : "--stages", .what = "stands alone, beside --json"});
     }
-    const std::optional<int64_t> layer =
-        steps ? std::optional(arguments.integer("layer", 0, most_layers)) : std::nullopt;
+    std::optional<int64_t> layer;
+    if (steps) {
+      layer = arguments.integer("layer", 0, most_layers);
+    }
     print_stages(models.front(), layer, arguments.given("json"));
     return 0;
   }
@@ -360,7 +362,7 @@ Command ledger_command() {
                        {"json", "", "", "one JSON object on standard output"}},
            .examples = {"minillm ledger qwen3.8-27b", "minillm ledger configs/baseline.toml --context 4096",
                         "minillm ledger --compare gpt2 configs/baseline.toml qwen3.8-27b"}},
-          run};
+          run_ledger};
 }
 
 }  // namespace minillm::cli

@@ -40,7 +40,7 @@ void list(Language language) {
   fmt::print("{}", table.text());
 }
 
-int run(const Arguments& arguments) {
+int run_lesson(const Arguments& arguments) {
   const Language language = language_of(arguments);
   const std::string& svg = arguments.text("svg");
   const std::string& run_folder = arguments.text("run");
@@ -87,7 +87,7 @@ Command lesson_command() {
                        {"svg", "FILE", "", "also draw the lesson's picture"},
                        {"run", "RUN", "", "look into this trained model instead of a small one trained now"}},
            .examples = {"minillm lesson linear-fails", "minillm lesson gate-plane --lang zh --svg plane.svg"}},
-          run};
+          run_lesson};
 }
 
 }  // namespace minillm::cli

@@ -82,7 +82,7 @@ void print_json(const std::vector<Report>& reports) {
   std::printf("%s\n", json.text().c_str());
 }
 
-int run(const Arguments& arguments) {
+int run_lint(const Arguments& arguments) {
   if (arguments.given("list")) {
     if (!arguments.words().empty() || arguments.given("json")) {
       fail_input({.where = "--list", .what = "stands alone", .hint = "minillm lint --list"});
@@ -136,7 +136,7 @@ Command lint_command() {
        .overrides = true,
        .options = {{"list", "", "", "every lint with its id"}, {"json", "", "", "one JSON object on standard output"}},
        .examples = {"minillm lint configs/ablations/post_ln.toml optim.lr=3e-3", "minillm lint runs/baseline"}},
-      run};
+      run_lint};
 }
 
 }  // namespace minillm::cli

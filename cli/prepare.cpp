@@ -11,7 +11,7 @@ namespace minillm::cli {
 
 namespace {
 
-int run(const Arguments& arguments) {
+int run_prepare(const Arguments& arguments) {
   PrepareOptions options;
   options.inputs = arguments.words();
   options.out = arguments.text("out");
@@ -45,7 +45,7 @@ Command prepare_command() {
                    {"separator", "LINE", "", "a line that parts documents inside a file; \"\" = blank lines", true}},
        .required = {"out"},
        .examples = {"minillm prepare corpora/austen --vocab 2048 --out corpora/austen.h5"}},
-      run};
+      run_prepare};
 }
 
 }  // namespace minillm::cli

@@ -48,7 +48,7 @@ int watch(const Arguments& arguments, const std::string& page) {
   return stop_requested() ? stopped_by_signal : 0;
 }
 
-int run(const Arguments& arguments) {
+int run_report(const Arguments& arguments) {
   const std::string& page = arguments.text("out");
   if (!page.ends_with(".html")) {
     fail_input({.where = "--out", .what = "the report is a page", .found = page, .expected = "a name ending in .html"});
@@ -79,7 +79,7 @@ Command report_command() {
                        {"json", "", "", "one JSON object on standard output"}},
            .examples = {"minillm report runs/ablations --out report.html",
                         "minillm report runs/baseline runs/wider --reference baseline"}},
-          run};
+          run_report};
 }
 
 }  // namespace minillm::cli

@@ -63,7 +63,7 @@ RunEnd start_or_resume(const Arguments& arguments) {
   return start_run(request);
 }
 
-int run(const Arguments& arguments) {
+int run_train(const Arguments& arguments) {
   install_signal_handlers();
   return start_or_resume(arguments) == RunEnd::stopped ? stopped_by_signal : 0;
 }
@@ -83,7 +83,7 @@ Command train_command() {
                        {"force", "", "", "move an existing run to DIR.old instead of refusing"}},
            .examples = {"minillm train configs/baseline.toml data.path=corpora/austen.h5 optim.lr=3e-3",
                         "minillm train --resume runs/baseline train.steps=500"}},
-          run};
+          run_train};
 }
 
 }  // namespace minillm::cli

@@ -48,6 +48,8 @@ void check_counts_fit_memory(int64_t vocab_size) {
   }
 }
 
+}  // namespace
+
 /// One dataset, its counts, and the streams for both widths, of which one is open.
 struct SplitStream {
   explicit SplitStream(const char* dataset) : name(dataset) {}
@@ -99,8 +101,6 @@ struct SplitStream {
     }
   }
 };
-
-}  // namespace
 
 struct TokenWriter::State {
   explicit State(const std::string& path) : writer(path, token_format()) {}

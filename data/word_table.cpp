@@ -9,7 +9,7 @@ namespace minillm {
 
 namespace {
 
-constexpr std::string_view magic = "minillm-words 1\n";
+constexpr std::string_view word_table_magic = "minillm-words 1\n";
 
 bool is_letter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0;
@@ -18,7 +18,7 @@ bool is_letter(char c) {
 /// "<length> <bytes>\n" for each word, so that words may hold newlines.
 std::vector<std::string> parse(std::string_view text) {
   std::vector<std::string> words;
-  text.remove_prefix(magic.size());
+  text.remove_prefix(word_table_magic.size());
   while (!text.empty()) {
     size_t length = 0;
     const auto number = std::from_chars(text.data(), text.data() + text.size(), length);
@@ -34,7 +34,8 @@ std::vector<std::string> parse(std::string_view text) {
 
 }  // namespace
 
-WordTable::WordTable(const std::vector<std::string>& words) : words_({"<unk>", "<s>", "</s>"}), serialized_(magic) {
+WordTable::WordTable(const std::vector<std::string>& words)
+    : words_({"<unk>", "<s>", "</s>"}), serialized_(word_table_magic) {
   for (const std::string& word : words) {
     check(!word.empty(), "a word table cannot hold an empty word");
     words_.push_back(word);
@@ -45,7 +46,7 @@ WordTable::WordTable(const std::vector<std::string>& words) : words_({"<unk>", "
 WordTable::WordTable(const std::string& serialized) : WordTable(parse(serialized)) {}
 
 bool WordTable::is_word_table(std::string_view serialized) {
-  return serialized.substr(0, magic.size()) == magic;
+  return serialized.substr(0, word_table_magic.size()) == word_table_magic;
 }
 
 int32_t WordTable::match(std::string_view text) const {

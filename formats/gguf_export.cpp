@@ -9,7 +9,7 @@ namespace minillm {
 
 namespace {
 
-std::vector<std::string> obstacles(const ModelToExport& source) {
+std::vector<std::string> gguf_obstacles(const ModelToExport& source) {
   const ModelConfig& config = source.model.config();
   ModelConfig fixed = as_llama_kind(config);
   fixed.bias = false;
@@ -129,7 +129,7 @@ Metadata metadata_of(const ModelToExport& source) {
   return metadata;
 }
 
-std::string write(const ModelToExport& source, const std::string& path) {
+std::string write_gguf(const ModelToExport& source, const std::string& path) {
   const std::vector<NamedTensor> tensors = source.model.parameters().named_tensors();
   const WeightsByName weights(source.model);
   Metadata metadata = metadata_of(source);
@@ -168,7 +168,7 @@ std::string write(const ModelToExport& source, const std::string& path) {
 }  // namespace
 
 ExportFormat gguf_export() {
-  return {.name = "gguf", .is_folder = false, .fixed_eps = {}, .obstacles = obstacles, .write = write};
+  return {.name = "gguf", .is_folder = false, .fixed_eps = {}, .obstacles = gguf_obstacles, .write = write_gguf};
 }
 
 }  // namespace minillm

@@ -18,7 +18,7 @@ constexpr uint64_t least_metadata = 8 + 4 + 1;        // bytes of the shortest e
 constexpr uint64_t least_tensor = 8 + 4 + 8 + 4 + 8;  // of a tensor's
 constexpr uint32_t most_rank = 4;
 
-struct TypeRow {
+struct TensorType {
   uint32_t type;
   std::string_view dtype;
   uint64_t block_values;
@@ -26,12 +26,13 @@ struct TypeRow {
 };
 
 /// ggml's numbers.
-constexpr TypeRow types[] = {
+constexpr TensorType tensor_types[] = {
     {0, "F32", 1, 4}, {1, "F16", 1, 2}, {8, "Q8_0", 32, 34}, {28, "F64", 1, 8}, {30, "BF16", 1, 2}};
 
-const TypeRow* find_type(uint32_t type) {
-  const auto* row = std::find_if(std::begin(types), std::end(types), [&](const TypeRow& r) { return r.type == type; });
-  return row == std::end(types) ? nullptr : row;
+const TensorType* find_type(uint32_t type) {
+  const auto* row = std::find_if(std::begin(tensor_types), std::end(tensor_types),
+                                 [&](const TensorType& r) { return r.type == type; });
+  return row == std::end(tensor_types) ? nullptr : row;
 }
 
 /// Reads a file from its start on, a chunk at a time.
@@ -187,7 +188,7 @@ GgufTensor read_tensor(Reader& reader, const std::string& path) {
   }
   tensor.type = reader.number<uint32_t>();
   tensor.begin = reader.number<uint64_t>();
-  const TypeRow* type = find_type(tensor.type);
+  const TensorType* type = find_type(tensor.type);
   if (type == nullptr) {
     fail_input({.where = path,
                 .what = fmt::format("tensor {} is of a type that is not read here", shown),
@@ -244,7 +245,7 @@ void place_tensors(GgufHeader& header, uint64_t file_bytes, const Reader& reader
 }  // namespace
 
 std::string_view gguf_dtype(uint32_t type) {
-  const TypeRow* row = find_type(type);
+  const TensorType* row = find_type(type);
   return row == nullptr ? "" : row->dtype;
 }
 

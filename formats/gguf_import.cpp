@@ -14,12 +14,12 @@ namespace minillm {
 
 namespace {
 
-struct Renamed {
+struct GgufName {
   std::string_view ours;
   std::string_view theirs;
 };
 
-constexpr std::array<Renamed, 12> names = {{
+constexpr std::array<GgufName, 12> gguf_names = {{
     {"model.embed_tokens", "token_embd"},
     {"model.norm", "output_norm"},
     {"lm_head", "output"},
@@ -219,7 +219,7 @@ ForeignName gguf_name(const ModelConfig& config, std::string_view ours) {
   const NameInLayer where = split_layer(ours);
   const size_t dot = where.part.rfind('.');
   ForeignName name = {std::string(where.part)};
-  for (const Renamed& row : names) {
+  for (const GgufName& row : gguf_names) {
     if (row.ours == where.part.substr(0, dot)) {
       name.name = std::string(row.theirs) + std::string(where.part.substr(dot));
     }

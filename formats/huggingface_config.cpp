@@ -17,7 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t most_bytes = 10'000'000;
 constexpr JsonKind config_kind = {.subject = "", .most_depth = 16, .deeper_than = "a config.json is"};
 
 /// An object of the file whose values are read by name and checked.
@@ -264,12 +263,12 @@ HuggingfaceConfig gpt2(const Fields& text) {
   return config;
 }
 
-struct TypeRow {
+struct ModelType {
   std::string_view model_type;
   HuggingfaceConfig (*read)(const Fields& text);
 };
 
-constexpr TypeRow types[] = {
+constexpr ModelType model_types[] = {
     {"gpt2", gpt2},           {"llama", llama},
     {"mistral", llama},       {"mixtral", mixtral},
     {"qwen2", qwen2},         {"qwen3", qwen3},
@@ -304,10 +303,10 @@ std::string dtype_of(const Fields& root, const Fields& text) {
   return dtype;
 }
 
-const TypeRow& type_of(const Fields& root, const std::string& path) {
+const ModelType& type_of(const Fields& root, const std::string& path) {
   const std::string model_type = root.word_or("model_type", "");
   std::vector<std::string> names;
-  for (const TypeRow& row : types) {
+  for (const ModelType& row : model_types) {
     if (row.model_type == model_type) {
       return row;
     }
@@ -329,7 +328,7 @@ HuggingfaceConfig parse_huggingface_config(std::string_view text, const std::str
     fail_input({.where = path, .what = "is not a config.json", .expected = "an object with a model_type"});
   }
   const Fields fields(root, path);
-  const TypeRow& type = type_of(fields, path);
+  const ModelType& type = type_of(fields, path);
   const Fields text_fields = fields.nested("text_config");
   HuggingfaceConfig config = type.read(text_fields);
   config.model_type = type.model_type;
@@ -345,7 +344,7 @@ HuggingfaceConfig parse_huggingface_config(std::string_view text, const std::str
 }
 
 HuggingfaceConfig load_huggingface_config(const std::string& path) {
-  return parse_huggingface_config(read_bytes(path, most_bytes), path);
+  return parse_huggingface_config(read_bytes(path, most_config_bytes), path);
 }
 
 }  // namespace minillm

@@ -18,6 +18,8 @@ struct HuggingfaceConfig {
   std::vector<std::string> notes = {};  ///< what the count leaves out
 };
 
+constexpr size_t most_config_bytes = 10'000'000;  ///< a longer file is no config.json
+
 /// Reads a config.json. Known model types: gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, qwen3_next, qwen3_5,
 /// qwen3_5_moe, olmo2, gpt_oss. Throws an input Error that names file and key: no JSON, another model type, a size that
 /// is missing or no count, a setting that changes what the type's parts are.

@@ -30,7 +30,7 @@ const HuggingfaceArchitecture* architecture_of(const ModelConfig& config, std::v
   return nullptr;
 }
 
-std::vector<std::string> obstacles(const ModelToExport& source) {
+std::vector<std::string> huggingface_obstacles(const ModelToExport& source) {
   std::vector<std::string> reasons;
   return architecture_of(source.model.config(), reasons) != nullptr ? std::vector<std::string>{} : reasons;
 }
@@ -153,7 +153,7 @@ void write_weights(const Transformer& model, std::string_view model_type, const 
   write_safetensors(path, tensors);
 }
 
-std::string write(const ModelToExport& source, const std::string& path) {
+std::string write_huggingface(const ModelToExport& source, const std::string& path) {
   const auto file = [&](std::string_view name) { return (std::filesystem::path(path) / std::string(name)).string(); };
   std::vector<std::string> reasons;
   const HuggingfaceArchitecture& architecture = *architecture_of(source.model.config(), reasons);
@@ -174,7 +174,11 @@ std::string write(const ModelToExport& source, const std::string& path) {
 }  // namespace
 
 ExportFormat huggingface_export() {
-  return {.name = "huggingface", .is_folder = true, .fixed_eps = {}, .obstacles = obstacles, .write = write};
+  return {.name = "huggingface",
+          .is_folder = true,
+          .fixed_eps = {},
+          .obstacles = huggingface_obstacles,
+          .write = write_huggingface};
 }
 
 }  // namespace minillm

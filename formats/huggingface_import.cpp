@@ -22,7 +22,6 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr size_t most_config_bytes = 10'000'000;
 constexpr size_t most_tokenizer_bytes = size_t{1} << 28;
 
 std::string file_in(const std::string& folder, std::string_view name) {

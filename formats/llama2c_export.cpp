@@ -44,7 +44,7 @@ std::vector<std::string> tokenizer_obstacles(const Tokenizer& tokenizer) {
   return found;
 }
 
-std::vector<std::string> obstacles(const ModelToExport& source) {
+std::vector<std::string> llama2c_obstacles(const ModelToExport& source) {
   const ModelConfig& config = source.model.config();
   ModelConfig fixed = as_llama_kind(config);
   fixed.rope_theta = llama2c_theta;
@@ -98,7 +98,7 @@ void write_model(const Transformer& model, const std::string& path) {
   file.commit();
 }
 
-std::string write(const ModelToExport& source, const std::string& path) {
+std::string write_llama2c(const ModelToExport& source, const std::string& path) {
   const std::filesystem::path folder = path;
   write_model(source.model, (folder / std::string(llama2c_model_name)).string());
   if (source.tokenizer == nullptr) {
@@ -112,7 +112,11 @@ std::string write(const ModelToExport& source, const std::string& path) {
 }  // namespace
 
 ExportFormat llama2c_export() {
-  return {.name = "llama2c", .is_folder = true, .fixed_eps = llama2c_eps, .obstacles = obstacles, .write = write};
+  return {.name = "llama2c",
+          .is_folder = true,
+          .fixed_eps = llama2c_eps,
+          .obstacles = llama2c_obstacles,
+          .write = write_llama2c};
 }
 
 }  // namespace minillm

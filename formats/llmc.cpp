@@ -12,7 +12,7 @@ namespace minillm {
 namespace {
 
 constexpr size_t header_words = 256;
-constexpr uint64_t header_bytes = header_words * sizeof(int32_t);
+constexpr uint64_t llmc_header_bytes = header_words * sizeof(int32_t);
 constexpr int32_t float32_version = 3;
 constexpr int32_t bfloat16_version = 5;
 constexpr double most_values = 1e18;  // of all layers: beyond any file; with the embeddings, bytes fit 64 bits
@@ -77,7 +77,7 @@ class Walk {
  private:
   std::string dtype_;
   uint64_t value_bytes_;
-  uint64_t at_ = header_bytes;
+  uint64_t at_ = llmc_header_bytes;
   std::vector<StoredTensor> tensors_;
 };
 
@@ -145,7 +145,7 @@ std::optional<uint64_t> bytes_of_file(const Sizes& sizes, bool is_bfloat16) {
     return std::nullopt;
   }
   const int64_t values = C * (sizes.padded_vocab_size + sizes.max_seq_len + sizes.n_layers * layer + 2);
-  return header_bytes + static_cast<uint64_t>(values) * (is_bfloat16 ? 2 : 4);
+  return llmc_header_bytes + static_cast<uint64_t>(values) * (is_bfloat16 ? 2 : 4);
 }
 
 /// Header and file must agree before a list of tensors is made.
@@ -201,15 +201,15 @@ ModelConfig config_of(const Sizes& sizes) {
 ForeignModel open_llmc(const std::string& path) {
   FileDescriptor file = open_for_reading(path);
   const uint64_t file_bytes = file_size(file.get(), path);
-  if (file_bytes < header_bytes) {
+  if (file_bytes < llmc_header_bytes) {
     fail_input({.where = path,
                 .what = "the file ends inside the header of llm.c's checkpoints",
                 .found = fmt::format("{} bytes", file_bytes),
-                .expected = fmt::format("at least {}", header_bytes),
+                .expected = fmt::format("at least {}", llmc_header_bytes),
                 .hint = "it was cut: copy it again"});
   }
   std::array<int32_t, header_words> header{};
-  read_exactly(file.get(), header.data(), header_bytes, 0, path);
+  read_exactly(file.get(), header.data(), llmc_header_bytes, 0, path);
   const int32_t version = header[1];
   check_version(version, path);
   const bool is_bfloat16 = version == bfloat16_version;

@@ -61,7 +61,7 @@ void expect_positive_float(Problems& problems, std::string_view key, double valu
 struct Word {
   std::string_view name;
 };
-constexpr Word positions[] = {{"rope"}, {"learned"}, {"sinusoidal"}, {"none"}};
+constexpr Word position_words[] = {{"rope"}, {"learned"}, {"sinusoidal"}, {"none"}};
 constexpr Word gates[] = {{"none"}, {"elementwise"}, {"headwise"}};
 constexpr Word gate_activations[] = {{"sigmoid"}, {"silu"}};
 constexpr Word gate_positions[] = {{"attended"}, {"q"}, {"k"}, {"v"}, {"output"}};
@@ -113,7 +113,7 @@ void check_words(Problems& problems, const ModelConfig& config) {
                [](const FfnKind& kind) { return kind.unit != nullptr; });
   expect_word(problems, std::span<const FfnKind>(gated), "model.moe_unit", config.moe_unit);
   expect_word(problems, mixer_kinds(), "model.attention", config.attention);
-  expect_word(problems, std::span<const Word>(positions), "model.position", config.position);
+  expect_word(problems, std::span<const Word>(position_words), "model.position", config.position);
   expect_word(problems, norm_position_kinds(), "model.norm_position", config.norm_position);
   expect_word(problems, std::span<const Word>(gates), "model.attention_gate", config.attention_gate);
   expect_word(problems, std::span<const Word>(gate_activations), "model.attention_gate_activation",

@@ -62,7 +62,7 @@ std::unique_ptr<StreamEnds> make_attention_ends(const ModelConfig& config, const
 
 namespace {
 
-constexpr ResidualKind table[] = {
+constexpr ResidualKind residual_table[] = {
     {.name = "plain", .make = make_plain, .make_ends = make_plain_ends, .has_post = true},
     {.name = "none", .make = make_none, .make_ends = make_plain_ends, .has_post = true},
     {.name = "mhc", .make = make_mhc, .make_ends = make_mhc_ends, .widens = true},
@@ -81,7 +81,7 @@ std::span<const NormPositionKind> norm_position_kinds() {
 }
 
 std::span<const ResidualKind> residual_kinds() {
-  return table;
+  return residual_table;
 }
 
 NormPosition norm_position_of(const ModelConfig& config) {

@@ -35,11 +35,8 @@ say "packages"
 scripts/setup.sh
 
 say "building minillm"
-launcher=()
-if command -v ccache >/dev/null; then
-  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-fi
-cmake --preset release "${launcher[@]}" >/dev/null
+source scripts/build_choices.sh
+cmake --preset release "${build_choices[@]}" >/dev/null
 cmake --build build/release --parallel "$(nproc)" --target minillm_cli
 
 say "the corpus"

@@ -23,12 +23,9 @@ done
 
 scripts/setup.sh
 jobs=$(nproc)
-launcher=()
-if command -v ccache >/dev/null; then
-  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-fi
+source scripts/build_choices.sh
 echo "test: building build/$preset with $jobs jobs"
-cmake --preset "$preset" -DMINILLM_WERROR=$werror -DMINILLM_BUILD_TESTS=ON "${launcher[@]}" >/dev/null
+cmake --preset "$preset" -DMINILLM_WERROR=$werror -DMINILLM_BUILD_TESTS=ON "${build_choices[@]}" >/dev/null
 cmake --build "build/$preset" --parallel "$jobs"
 
 # Tests share the cores; threads that wait must not spin.

@@ -16,10 +16,10 @@ constexpr size_t most_bases = 32;
 
 /// Gathers values and problems from the base files, the file and the overrides. Nothing is thrown before the end, so
 /// that all problems are told together, and nothing is returned when there is one.
-class Loader {
+class ConfigReader {
  public:
-  Loader() = default;
-  explicit Loader(const Config& below) { loaded_.config = below; }
+  ConfigReader() = default;
+  explicit ConfigReader(const Config& below) { loaded_.config = below; }
 
   void load_file(const std::filesystem::path& path, const std::string& named_by) {
     std::error_code no_file;  // a pipe has no canonical path
@@ -243,29 +243,29 @@ class Loader {
 }  // namespace
 
 LoadedConfig load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  Loader loader;
-  loader.load_file(path, "");
+  ConfigReader reader;
+  reader.load_file(path, "");
   for (const std::string& word : overrides) {
-    loader.apply_override(word);
+    reader.apply_override(word);
   }
-  return loader.finish(std::filesystem::path(path).stem().string());
+  return reader.finish(std::filesystem::path(path).stem().string());
 }
 
 LoadedConfig parse_config(std::string_view text, const std::string& source, const std::vector<std::string>& overrides) {
-  Loader loader;
-  loader.load_text(text, source, std::filesystem::path(source).parent_path());
+  ConfigReader reader;
+  reader.load_text(text, source, std::filesystem::path(source).parent_path());
   for (const std::string& word : overrides) {
-    loader.apply_override(word);
+    reader.apply_override(word);
   }
-  return loader.finish(std::filesystem::path(source).stem().string());
+  return reader.finish(std::filesystem::path(source).stem().string());
 }
 
 Config with_overrides(const Config& config, const std::vector<std::string>& overrides) {
-  Loader loader(config);
+  ConfigReader reader(config);
   for (const std::string& word : overrides) {
-    loader.apply_override(word);
+    reader.apply_override(word);
   }
-  return loader.checked().config;
+  return reader.checked().config;
 }
 
 }  // namespace minillm

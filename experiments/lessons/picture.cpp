@@ -64,6 +64,14 @@ std::string colour_of(double share) {
 
 }  // namespace
 
+Series over_layers(const std::string& name, const std::vector<double>& values, int64_t first) {
+  Series series{name, {}, values};
+  for (size_t i = 0; i < values.size(); ++i) {
+    series.x.push_back(static_cast<double>(first) + static_cast<double>(i));
+  }
+  return series;
+}
+
 std::string line_picture(std::string_view title, std::string_view x_label, std::string_view y_label,
                          const std::vector<Series>& series) {
   Axis x{.from = left, .to = right};

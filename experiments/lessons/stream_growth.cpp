@@ -57,14 +57,6 @@ std::vector<double> model_stream(const std::string& residual_out_init) {
   return rms;
 }
 
-Series against_layers(const std::string& name, const std::vector<double>& rms) {
-  Series series{name, {}, rms};
-  for (size_t layer = 0; layer < rms.size(); ++layer) {
-    series.x.push_back(static_cast<double>(layer + 1));
-  }
-  return series;
-}
-
 }  // namespace
 
 Numbers stream_growth(Page& page) {
@@ -100,7 +92,7 @@ Numbers stream_growth(Page& page) {
             "  residual_out_init = \"scaled\"  {:.3f} 到 {:.3f}，{:.2f} 倍\n"},
            plain.size(), plain.front(), plain.back(), plain.back() / plain.front(), scaled.front(), scaled.back(),
            scaled.back() / scaled.front());
-  const std::vector<Series> series = {against_layers("plain", plain), against_layers("scaled", scaled)};
+  const std::vector<Series> series = {over_layers("plain", plain, 1), over_layers("scaled", scaled, 1)};
   page.show(series, {"layer", "层"}, {"RMS of the stream", "流的均方根"});
   page.draw(line_picture(page.in({"the residual stream before training", "训练之前的残差流"}), page.in({"layer", "层"}),
                          page.in({"RMS", "均方根"}), series));

@@ -62,14 +62,6 @@ Alike look(const std::string& ffn, const std::string& residual) {
   return alike;
 }
 
-Series against_layers(const std::string& name, const std::vector<double>& values) {
-  Series series{name, {}, values};
-  for (size_t layer = 0; layer < values.size(); ++layer) {
-    series.x.push_back(static_cast<double>(layer));
-  }
-  return series;
-}
-
 }  // namespace
 
 Numbers tokens_alike(Page& page) {
@@ -98,10 +90,10 @@ Numbers tokens_alike(Page& page) {
   }
   page.show(table);
   const std::vector<Series> series = {
-      against_layers(page.in({"attention, ", "注意力，"}) + off, attention.ratio),
-      against_layers(page.in({"with FFN, ", "加 FFN，"}) + off, with_ffn.ratio),
-      against_layers(page.in({"attention, ", "注意力，"}) + on, attention_on.ratio),
-      against_layers(page.in({"with FFN, ", "加 FFN，"}) + on, both_on.ratio),
+      over_layers(page.in({"attention, ", "注意力，"}) + off, attention.ratio, 0),
+      over_layers(page.in({"with FFN, ", "加 FFN，"}) + off, with_ffn.ratio, 0),
+      over_layers(page.in({"attention, ", "注意力，"}) + on, attention_on.ratio, 0),
+      over_layers(page.in({"with FFN, ", "加 FFN，"}) + on, both_on.ratio, 0),
   };
   page.draw(line_picture(page.in({"what still tells tokens apart", "还剩多少能区分 token"}), page.in({"layer", "层"}),
                          "|X - mean| / |X|", series));

@@ -5,7 +5,7 @@ using namespace minillm::test;
 namespace {
 
 /// The program must refuse these words as wrong input: status 2, one line on standard error, nothing else.
-std::string refusal(const std::vector<std::string>& words) {
+std::string refused_words(const std::vector<std::string>& words) {
   const Outcome outcome = run_program(words);
   CHECK(outcome.status == 2);
   CHECK(outcome.out.empty());
@@ -49,34 +49,36 @@ TEST_CASE("every command's help has its options and an example") {
 }
 
 TEST_CASE("unknown commands and options suggest the nearest") {
-  CHECK(contains(refusal({"prepair"}), "unknown command prepair; did you mean prepare?"));
-  CHECK(contains(refusal({"zzzz"}), "commands are prepare"));
-  CHECK(contains(refusal({"--verison"}), "unknown command --verison"));
-  CHECK(contains(refusal({""}), "unknown command"));
-  CHECK(contains(refusal({"help", "prepair"}), "did you mean prepare?"));
-  CHECK(contains(refusal({"prepare", "a.txt", "--vocabs", "9"}), "unknown option --vocabs; did you mean --vocab?"));
-  CHECK(contains(refusal({"prepare", "a.txt", "--Out=x"}), "unknown option --Out; did you mean --out?"));
-  CHECK(contains(refusal({"prepare", "-out", "x"}), "unknown option -out; did you mean --out?"));
-  CHECK(contains(refusal({"prepare", "--zzzz"}), "see minillm prepare --help"));
-  CHECK(contains(refusal({"prepare", "\x1b[31m"}), "--out is missing"));
-  CHECK_FALSE(contains(refusal({"\x1b[31m"}), "\x1b"));
+  CHECK(contains(refused_words({"prepair"}), "unknown command prepair; did you mean prepare?"));
+  CHECK(contains(refused_words({"zzzz"}), "commands are prepare"));
+  CHECK(contains(refused_words({"--verison"}), "unknown command --verison"));
+  CHECK(contains(refused_words({""}), "unknown command"));
+  CHECK(contains(refused_words({"help", "prepair"}), "did you mean prepare?"));
+  CHECK(
+      contains(refused_words({"prepare", "a.txt", "--vocabs", "9"}), "unknown option --vocabs; did you mean --vocab?"));
+  CHECK(contains(refused_words({"prepare", "a.txt", "--Out=x"}), "unknown option --Out; did you mean --out?"));
+  CHECK(contains(refused_words({"prepare", "-out", "x"}), "unknown option -out; did you mean --out?"));
+  CHECK(contains(refused_words({"prepare", "--zzzz"}), "see minillm prepare --help"));
+  CHECK(contains(refused_words({"prepare", "\x1b[31m"}), "--out is missing"));
+  CHECK_FALSE(contains(refused_words({"\x1b[31m"}), "\x1b"));
 }
 
 TEST_CASE("missing, surplus and malformed words are named with an example") {
-  CHECK(contains(refusal({"prepare", "--out", "x.h5"}), "FILE|DIR... is missing; for example: minillm prepare"));
-  CHECK(contains(refusal({"prepare", "a.txt"}), "--out is missing; for example: minillm prepare"));
-  CHECK(contains(refusal({"prepare", "a.txt", "--out"}), "--out needs a value; expected --out FILE"));
-  CHECK(contains(refusal({"prepare", "a.txt", "--out", "--vocab", "9"}), "--out needs a value; found --vocab"));
-  CHECK(contains(refusal({"import-tokens", "a.bin", "b.bin", "--out", "x", "--vocab", "9"}), "unexpected word b.bin"));
+  CHECK(contains(refused_words({"prepare", "--out", "x.h5"}), "FILE|DIR... is missing; for example: minillm prepare"));
+  CHECK(contains(refused_words({"prepare", "a.txt"}), "--out is missing; for example: minillm prepare"));
+  CHECK(contains(refused_words({"prepare", "a.txt", "--out"}), "--out needs a value; expected --out FILE"));
+  CHECK(contains(refused_words({"prepare", "a.txt", "--out", "--vocab", "9"}), "--out needs a value; found --vocab"));
+  CHECK(contains(refused_words({"import-tokens", "a.bin", "b.bin", "--out", "x", "--vocab", "9"}),
+                 "unexpected word b.bin"));
   const std::vector<std::string> good = {"import-tokens", "a.bin", "--out", "x"};
   for (const char* wrong : {"12x", "1e3", "-1", "0", "99999999999999999999", " 5", "nan"}) {
     std::vector<std::string> words = good;
     words.push_back(std::string("--vocab=") + wrong);
-    CHECK(contains(refusal(words), "--vocab: the value is not a whole number in range"));
+    CHECK(contains(refused_words(words), "--vocab: the value is not a whole number in range"));
   }
   std::vector<std::string> words = good;
   words.insert(words.end(), {"--vocab", "9", "--val", "half"});
-  CHECK(contains(refusal(words), "--val: the value is not a number; found half"));
+  CHECK(contains(refused_words(words), "--val: the value is not a number; found half"));
 }
 
 TEST_CASE("MINILLM_VERBOSE=0 silences logs and warnings, and no error") {

@@ -62,7 +62,7 @@ std::map<std::string, Tensor> weights_of(const Transformer& model) {
 }
 
 /// The one line of the refusal of a file with these bytes, without the path it begins with.
-std::string refusal(const std::string& bytes) {
+std::string refusal_of_bytes(const std::string& bytes) {
   const TemporaryFolder folder;
   const std::string path = folder.write("model.bin", bytes);
   const std::string message = message_of(Fault::input, [&] { open_foreign_model(path); });
@@ -198,7 +198,7 @@ TEST_CASE("two tensors of one name are refused") {
 
 TEST_CASE("other versions are refused") {
   for (const int32_t version : {1, 2, 4, 6, -3}) {
-    CHECK_CONTAINS(refusal(content(with(1, version))),
+    CHECK_CONTAINS(refusal_of_bytes(content(with(1, version))),
                    fmt::format("found version {}; expected 3 (float32) or 5 (bfloat16); write it again", version));
   }
 }
@@ -208,56 +208,59 @@ TEST_CASE("impossible sizes are refused before anything is computed from them") 
       {2, "max_seq_len"}, {3, "vocab_size"}, {4, "num_layers"}, {5, "num_heads"}, {6, "channels"}};
   for (const auto& [word, name] : names) {
     for (const int32_t value : {0, -1, INT32_MIN}) {
-      CHECK_CONTAINS(refusal(content(with(word, value))),
+      CHECK_CONTAINS(refusal_of_bytes(content(with(word, value))),
                      fmt::format("the header cannot be right: {}; found {}; expected at least", name, value));
     }
   }
-  CHECK_CONTAINS(refusal(content(with(3, 1))), "vocab_size; found 1; expected at least 2");
-  CHECK_CONTAINS(refusal(content(with(7, 2))), "padded_vocab_size; found 2; expected at least 3");
-  CHECK_CONTAINS(refusal(content(with(7, 0))), "of an early llm.c");
-  CHECK_CONTAINS(refusal(content(with(5, 3))), "num_heads does not divide channels; found 3; expected a divisor of 4");
+  CHECK_CONTAINS(refusal_of_bytes(content(with(3, 1))), "vocab_size; found 1; expected at least 2");
+  CHECK_CONTAINS(refusal_of_bytes(content(with(7, 2))), "padded_vocab_size; found 2; expected at least 3");
+  CHECK_CONTAINS(refusal_of_bytes(content(with(7, 0))), "of an early llm.c");
+  CHECK_CONTAINS(refusal_of_bytes(content(with(5, 3))),
+                 "num_heads does not divide channels; found 3; expected a divisor of 4");
   for (const size_t word : {2U, 4U, 7U}) {
-    CHECK_CONTAINS(refusal(content(with(word, INT32_MAX))), "shorter than its header says; found 3120 bytes; expected");
+    CHECK_CONTAINS(refusal_of_bytes(content(with(word, INT32_MAX))),
+                   "shorter than its header says; found 3120 bytes; expected");
   }
   Header header = good;
   header[6] = INT32_MAX - 1;  // 12 C C L is beyond 64 bits
   header[4] = INT32_MAX;
-  CHECK_CONTAINS(refusal(content(header)),
+  CHECK_CONTAINS(refusal_of_bytes(content(header)),
                  "expected more than any file has for 2147483647 layers of 2147483646 channels");
   header[2] = header[3] = header[7] = INT32_MAX;
-  CHECK_CONTAINS(refusal(content(header)), "more than any file has");
+  CHECK_CONTAINS(refusal_of_bytes(content(header)), "more than any file has");
 }
 
 TEST_CASE("a file that is shorter or longer than its header is refused, by a byte too") {
   const std::string sizes =
       "expected 3120 bytes for 2 layers of 4 channels, 2 heads, 2 positions, a vocabulary of 3 padded to 5";
-  CHECK_CONTAINS(refusal(content(good, good_values - 1)),
+  CHECK_CONTAINS(refusal_of_bytes(content(good, good_values - 1)),
                  "the file is shorter than its header says; found 3116 bytes; " + sizes);
-  CHECK_CONTAINS(refusal(content(good, good_values - 1, "abc")), "shorter than its header says; found 3119 bytes");
-  CHECK_CONTAINS(refusal(content(good, good_values, "a")),
+  CHECK_CONTAINS(refusal_of_bytes(content(good, good_values - 1, "abc")),
+                 "shorter than its header says; found 3119 bytes");
+  CHECK_CONTAINS(refusal_of_bytes(content(good, good_values, "a")),
                  "the file is longer than its header says; found 3121 bytes; " + sizes);
-  CHECK_CONTAINS(refusal(content(good, 0)), "shorter than its header says; found 1024 bytes");
-  CHECK_CONTAINS(refusal(content(good).substr(0, 1023)),
+  CHECK_CONTAINS(refusal_of_bytes(content(good, 0)), "shorter than its header says; found 1024 bytes");
+  CHECK_CONTAINS(refusal_of_bytes(content(good).substr(0, 1023)),
                  "ends inside the header of llm.c's checkpoints; found 1023 bytes; expected at least 1024");
-  CHECK_CONTAINS(refusal(content(good).substr(0, 4)), "ends inside the header");
+  CHECK_CONTAINS(refusal_of_bytes(content(good).substr(0, 4)), "ends inside the header");
   // bfloat16, of the size that float32 would have
-  CHECK_CONTAINS(refusal(content(with(1, 5), good_values, std::string(2 * good_values, '\0'))),
+  CHECK_CONTAINS(refusal_of_bytes(content(with(1, 5), good_values, std::string(2 * good_values, '\0'))),
                  "longer than its header says; found 3120 bytes; expected 2072 bytes");
 }
 
 TEST_CASE("files that are no models are named") {
-  CHECK_CONTAINS(refusal("Once upon a time"),
+  CHECK_CONTAINS(refusal_of_bytes("Once upon a time"),
                  "is not a model that can be imported; found text; expected a GPT-2 checkpoint of llm.c");
-  CHECK_CONTAINS(refusal(""), "found an empty file");
+  CHECK_CONTAINS(refusal_of_bytes(""), "found an empty file");
   CHECK_CONTAINS(
-      refusal("minillm-file\n"),
+      refusal_of_bytes("minillm-file\n"),
       "found a minillm file; expected a GPT-2 checkpoint of llm.c or GGUF or a model of llama2.c; minillm eval");
-  CHECK_CONTAINS(refusal(std::string("\x02\0\0\0\0\0\0\0{}", 10)), "found safetensors; ");
-  CHECK_CONTAINS(refusal("PK\x03\x04"), "PyTorch checkpoint");
-  CHECK_CONTAINS(refusal("\x01\x34\xd7\xc6" + std::string(1020, '\0')), "found unknown binary data");
-  CHECK_CONTAINS(refusal(content(with(0, 20240520))), "found a token file of llm.c; ");
-  CHECK_CONTAINS(refusal(content(with(0, 20240520))), "minillm import-tokens makes a data file of it");
-  CHECK_CONTAINS(refusal(content(with(0, 20240803))), "found a Llama 3 model of llm.c; ");
+  CHECK_CONTAINS(refusal_of_bytes(std::string("\x02\0\0\0\0\0\0\0{}", 10)), "found safetensors; ");
+  CHECK_CONTAINS(refusal_of_bytes("PK\x03\x04"), "PyTorch checkpoint");
+  CHECK_CONTAINS(refusal_of_bytes("\x01\x34\xd7\xc6" + std::string(1020, '\0')), "found unknown binary data");
+  CHECK_CONTAINS(refusal_of_bytes(content(with(0, 20240520))), "found a token file of llm.c; ");
+  CHECK_CONTAINS(refusal_of_bytes(content(with(0, 20240520))), "minillm import-tokens makes a data file of it");
+  CHECK_CONTAINS(refusal_of_bytes(content(with(0, 20240803))), "found a Llama 3 model of llm.c; ");
   const TemporaryFolder folder;
   CHECK_CONTAINS(message_of(Fault::input, [&] { open_foreign_model(folder / "none.bin"); }),
                  "none.bin: cannot be opened: No such file");

@@ -16,11 +16,11 @@ using test::values_of;
 namespace {
 
 /// A part alone with weights to set, and what came out of it.
-class Bench {
+class LonePart {
  public:
   using Make = std::function<std::unique_ptr<Sublayer>(const ModelConfig&, const Scope&, const RopeTable&)>;
 
-  Bench(ModelConfig config, int64_t T, const Make& make) : config_(derived(std::move(config), T)), rope_(config_) {
+  LonePart(ModelConfig config, int64_t T, const Make& make) : config_(derived(std::move(config), T)), rope_(config_) {
     part_ = make(config_, Scope(store_, ""), rope_);
     store_.allocate(DType::float64);
     rope_.allocate(DType::float64);
@@ -85,15 +85,15 @@ ModelConfig small() {
   return config;
 }
 
-Bench gated_deltanet(const char* form, int64_t T) {
+LonePart gated_deltanet(const char* form, int64_t T) {
   ModelConfig config = small();
   config.attention = "gdn";
   config.gdn_form = form;
-  return Bench(config, T, mixer);
+  return LonePart(config, T, mixer);
 }
 
 /// Values of `source` in the shape of a weight that holds the same numbers.
-void copy_weight(const Bench& from, std::string_view source, const Bench& to, std::string_view target) {
+void copy_weight(const LonePart& from, std::string_view source, const LonePart& to, std::string_view target) {
   const Tensor values = from.weight(source);
   const Tensor place = to.weight(target);
   REQUIRE(values.numel() == place.numel());
@@ -104,17 +104,17 @@ void copy_weight(const Bench& from, std::string_view source, const Bench& to, st
 
 TEST_CASE("chunked gated DeltaNet is the recurrent one, over several chunks and a short last one") {
   const int64_t T = 150;
-  Bench chunked = gated_deltanet("chunked", T);
-  Bench recurrent = gated_deltanet("recurrent", T);
+  LonePart chunked = gated_deltanet("chunked", T);
+  LonePart recurrent = gated_deltanet("recurrent", T);
   const Buffer x = normal_values({2, T, 16}, 3);
   CHECK(difference(chunked.run(x), recurrent.run(x)) < 1e-11);
 }
 
 TEST_CASE("chunked gated DeltaNet is the recurrent one where all keys are the same and nothing is forgotten") {
   const int64_t T = 64;
-  Bench chunked = gated_deltanet("chunked", T);
-  Bench recurrent = gated_deltanet("recurrent", T);
-  for (const Bench* bench : {&chunked, &recurrent}) {
+  LonePart chunked = gated_deltanet("chunked", T);
+  LonePart recurrent = gated_deltanet("recurrent", T);
+  for (const LonePart* bench : {&chunked, &recurrent}) {
     const Tensor rates = bench->weight("linear_attn.A_log");
     for (int64_t i = 0; i < rates.numel(); ++i) {
       rates.set(i, -10);
@@ -130,11 +130,11 @@ TEST_CASE("chunked gated DeltaNet is the recurrent one where all keys are the sa
 
 TEST_CASE("a mixture of one expert is the dense network") {
   ModelConfig config = small();
-  Bench dense(config, 5, ffn);
+  LonePart dense(config, 5, ffn);
   config.ffn = "moe";
   config.moe_experts = 1;
   config.moe_top_k = 1;
-  Bench mixture(config, 5, ffn);
+  LonePart mixture(config, 5, ffn);
   for (const char* matrix : {"gate_proj.weight", "up_proj.weight", "down_proj.weight"}) {
     copy_weight(dense, std::string("mlp.") + matrix, mixture, std::string("mlp.experts.") + matrix);
   }
@@ -146,9 +146,9 @@ TEST_CASE("grouped keys and values are the same as a copy for each head") {
   const int64_t T = 7;
   ModelConfig config = small();
   config.n_kv_heads = 2;
-  Bench grouped(config, T, mixer);
+  LonePart grouped(config, T, mixer);
   config.n_kv_heads = 4;
-  Bench each(config, T, mixer);
+  LonePart each(config, T, mixer);
   for (const char* same : {"self_attn.q_proj.weight", "self_attn.o_proj.weight"}) {
     copy_weight(grouped, same, each, same);
   }

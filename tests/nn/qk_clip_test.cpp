@@ -15,9 +15,9 @@ namespace {
 constexpr int64_t T = 7;
 
 /// One attention sublayer with weights so large that scores are in the tens.
-class Bench {
+class ScoredAttention {
  public:
-  explicit Bench(ModelConfig config) : config_(derived(std::move(config))), rope_(config_) {
+  explicit ScoredAttention(ModelConfig config) : config_(derived(std::move(config))), rope_(config_) {
     attention_ = make_mixer(config_, Scope(store_, ""), rope_, 0);
     store_.allocate(DType::float64);
     rope_.allocate(DType::float64);
@@ -82,9 +82,9 @@ TEST_CASE("QK-Clip brings every head above the threshold down to it") {
     config.bias = row.bias;
     config.attention_gate = row.gate;
     const Buffer x = normal_values({2, T, 12}, 9);
-    const std::vector<double> before = Bench(config).run(x);
+    const std::vector<double> before = ScoredAttention(config).run(x);
     config.qk_clip = largest_of(before) / 2;
-    Bench bench(config);
+    ScoredAttention bench(config);
     REQUIRE(bench.run(x) == before);
     bench.store().updated();
     const std::vector<double> after = bench.run(x);
@@ -101,7 +101,7 @@ TEST_CASE("QK-Clip brings every head above the threshold down to it") {
 TEST_CASE("QK-Clip leaves the bits of heads below the threshold") {
   ModelConfig config;
   config.qk_clip = 1e6;
-  Bench bench(config);
+  ScoredAttention bench(config);
   const Buffer x = normal_values({1, T, 12}, 9);
   const std::vector<double> before = bench.run(x);
   bench.store().updated();
@@ -134,7 +134,7 @@ TEST_CASE("normalised queries are not clipped: they do not follow the weights' s
   ModelConfig config;
   config.qk_norm = true;
   config.qk_clip = 1e-3;
-  Bench bench(config);
+  ScoredAttention bench(config);
   const Buffer x = normal_values({1, T, 12}, 9);
   const std::vector<double> before = bench.run(x);
   bench.store().updated();

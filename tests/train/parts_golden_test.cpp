@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double bar = 1e-12;  // relative to the tensor's largest element; rounding alone is below 1e-14
+constexpr double part_bar = 1e-12;  // relative to the tensor's largest element; rounding alone is below 1e-14
 const Shape input_shape = {2, 5, 8};
 
 json read_parts() {
@@ -106,7 +106,7 @@ Buffer golden_tensor(const std::string& stream, double factor) {
   return buffer;
 }
 
-void set_golden_weights(ParameterStore& store, bool zero_centered) {
+void set_part_weights(ParameterStore& store, bool zero_centered) {
   for (const NamedTensor& tensor : store.named_tensors()) {
     for (int64_t i = 0; i < tensor.value.numel(); ++i) {
       tensor.value.as<double>()[i] = golden::part_value(tensor.name, static_cast<uint64_t>(i), zero_centered);
@@ -134,17 +134,17 @@ void check_part(const json& file, const json& part, const TapeOptions& options) 
   const BuiltPart built_part = build(part["kind"], config, Scope(store, ""), rope);
   store.allocate(DType::float64);
   rope.allocate(DType::float64);
-  set_golden_weights(store, config.norm == "zero_centered_rmsnorm");
+  set_part_weights(store, config.norm == "zero_centered_rmsnorm");
   const Buffer x = golden_tensor("x", 2);
   const Buffer dy = golden_tensor("dy", 1);
   Tape tape(options);
   Var leaf = tape.variable(x.tensor());
   Var y = built_part.forward(leaf);
   REQUIRE(y.shape() == input_shape);
-  CHECK(difference(y.value(), part["y"]) < bar);
+  CHECK(difference(y.value(), part["y"]) < part_bar);
   tape.backward(sum_all(mul(y, tape.constant(dy.tensor()))));
   store.finish_gradients();
-  CHECK(difference(leaf.grad(), part["dx"]) < bar);
+  CHECK(difference(leaf.grad(), part["dx"]) < part_bar);
   size_t compared = 0;
   for (const NamedTensor& tensor : store.named_tensors()) {
     CAPTURE(tensor.name);
@@ -153,7 +153,7 @@ void check_part(const json& file, const json& part, const TapeOptions& options) 
     }
     ++compared;
     REQUIRE(part["gradients"].contains(tensor.name));
-    CHECK(difference(tensor.grad, part["gradients"][std::string(tensor.name)]) < bar);
+    CHECK(difference(tensor.grad, part["gradients"][std::string(tensor.name)]) < part_bar);
   }
   CHECK(compared == part["gradients"].size());
 }
