@@ -12,7 +12,7 @@ namespace minillm {
 
 namespace {
 
-const ExportFormat table[] = {
+const ExportFormat export_formats[] = {
     huggingface_export(),
     llama2c_export(),
     gguf_export(),
@@ -22,14 +22,14 @@ const ExportFormat table[] = {
 
 std::vector<std::string> export_format_names() {
   std::vector<std::string> names;
-  for (const ExportFormat& format : table) {
+  for (const ExportFormat& format : export_formats) {
     names.emplace_back(format.name);
   }
   return names;
 }
 
 const ExportFormat& export_format(const std::string& name) {
-  for (const ExportFormat& format : table) {
+  for (const ExportFormat& format : export_formats) {
     if (format.name == name) {
       return format;
     }

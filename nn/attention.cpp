@@ -208,7 +208,7 @@ MixerCost hybrid_cost(const ModelConfig& config, int64_t layer) {
   return (is_full(config, layer) ? full_cost : gdn_cost)(config, layer);
 }
 
-constexpr MixerKind table[] = {
+constexpr MixerKind mixer_table[] = {
     {"full", make_full, full_cost},
     {"gdn", make_gdn, gdn_cost},
     {"hybrid", make_hybrid, hybrid_cost},
@@ -218,7 +218,7 @@ constexpr MixerKind table[] = {
 }  // namespace
 
 std::span<const MixerKind> mixer_kinds() {
-  return table;
+  return mixer_table;
 }
 
 std::unique_ptr<Sublayer> make_mixer(const ModelConfig& config, const Scope& block, const RopeTable& rope,

@@ -6,7 +6,7 @@ namespace minillm {
 
 namespace {
 
-constexpr double eps = 1e-6;
+constexpr double source_eps = 1e-6;
 
 /// h = sum_i alpha_i v_i,  alpha = softmax over i of w . (v_i / rms(v_i)), for every token: v_i [B, T, d] -> [B, T, d].
 /// w starts at zero, so h starts as the mean of the sources.
@@ -20,7 +20,7 @@ class DepthAttention final : public Module {
     const auto scope = tape.enter(path());
     std::vector<Var> scores;
     for (Var source : sources) {
-      scores.push_back(sum(rmsnorm(source, tape.parameter(query_), eps), {-1}));  // [B, T, 1]
+      scores.push_back(sum(rmsnorm(source, tape.parameter(query_), source_eps), {-1}));  // [B, T, 1]
     }
     Var weights = softmax(concat(scores, -1));  // [B, T, sources]
     Var read;

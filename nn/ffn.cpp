@@ -85,7 +85,7 @@ int64_t moe_active_width(const ModelConfig& config);
 
 namespace {
 
-constexpr FfnKind table[] = {
+constexpr FfnKind ffn_table[] = {
     {.name = "swiglu", .make = make_gated, .matrices = 3, .activation = Activation::silu, .unit = activation_unit},
     {.name = "geglu", .make = make_gated, .matrices = 3, .activation = Activation::gelu, .unit = activation_unit},
     {.name = "reglu", .make = make_gated, .matrices = 3, .activation = Activation::relu, .unit = activation_unit},
@@ -109,7 +109,7 @@ constexpr FfnKind table[] = {
 }  // namespace
 
 std::span<const FfnKind> ffn_kinds() {
-  return table;
+  return ffn_table;
 }
 
 Var gated(Var gate_up, const GatedUnit& unit) {

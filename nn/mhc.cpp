@@ -9,7 +9,7 @@ namespace minillm {
 
 namespace {
 
-constexpr double eps = 1e-6;
+constexpr double mhc_eps = 1e-6;
 constexpr double scale_at_start = 0.01;  // the maps start near their bases, whatever the stream is
 
 /// scales[which] * (W u)[begin, end) + base[begin, end): [B, T, end - begin]
@@ -20,7 +20,7 @@ Var scaled_logits(Var logits, Var scales, Var base, int64_t which, int64_t begin
 /// The stream of a token as one vector of length n d, without its scale: u = flatten(X) / rms
 Var normalised(Var streams) {
   const Shape& shape = streams.shape();
-  return rmsnorm(reshape(streams, {shape[0], shape[1], shape[2] * shape[3]}), eps);
+  return rmsnorm(reshape(streams, {shape[0], shape[1], shape[2] * shape[3]}), mhc_eps);
 }
 
 /// sum over j of weights[j] streams[j]: weights [B, T, n], streams [B, T, n, d] -> [B, T, d]
@@ -31,7 +31,7 @@ Var weighted_sum(Var weights, Var streams) {
 }
 
 /// With u = flatten(X) / rms(flatten(X)) and logits = W u, split and scaled:
-///   pre [n] = sigmoid(.) + eps,  post [n] = 2 sigmoid(.),  comb [n, n] = mixing_matrix(.)
+///   pre [n] = sigmoid(.) + mhc_eps,  post [n] = 2 sigmoid(.),  comb [n, n] = mixing_matrix(.)
 ///   h = sum_j pre_j X_j,  X_k <- post_k F(N(h)) + sum_j comb_jk X_j
 class Mhc final : public Residual {
  public:
@@ -54,10 +54,10 @@ class Mhc final : public Residual {
     Var logits = linear(normalised(X), tape.parameter(maps_));  // [B, T, 2n + n n]
     Var base = tape.parameter(base_);
     Var scales = tape.parameter(scales_);
-    Var pre = add_scalar(sigmoid(scaled_logits(logits, scales, base, 0, 0, n_)), eps);
+    Var pre = add_scalar(sigmoid(scaled_logits(logits, scales, base, 0, 0, n_)), mhc_eps);
     Var post = scale(sigmoid(scaled_logits(logits, scales, base, 1, n_, 2 * n_)), 2);
     Var mixing = reshape(scaled_logits(logits, scales, base, 2, 2 * n_, 2 * n_ + n_ * n_), {B, T, n_, n_});
-    Var comb = mixing_matrix(mixing, eps);
+    Var comb = mixing_matrix(mixing, mhc_eps);
     Var written = run_sublayer(weighted_sum(pre, X), norm, sublayer, position_, dropout_);  // [B, T, d]
     Var shares = mul(reshape(post, {B, T, n_, 1}), reshape(written, {B, T, 1, d}));
     stream.x = add(matmul(transpose(comb, {0, 1, 3, 2}), X), shares);
@@ -89,7 +89,7 @@ class MhcEnds final : public StreamEnds {
     const auto scope = tape.enter(path());
     Var logits = linear(normalised(stream.x), tape.parameter(map_));
     Var pre = sigmoid(scaled_logits(logits, tape.parameter(scale_), tape.parameter(base_), 0, 0, n_));
-    return weighted_sum(add_scalar(pre, eps), stream.x);
+    return weighted_sum(add_scalar(pre, mhc_eps), stream.x);
   }
 
  private:

@@ -105,7 +105,7 @@ std::unique_ptr<Norm> make_batchnorm(const Scope& scope, int64_t width, double e
 
 namespace {
 
-constexpr NormKind table[] = {
+constexpr NormKind norm_table[] = {
     {"rmsnorm", make_rmsnorm, 1e-6, 0},
     {"layernorm", make_layernorm, 1e-5, 0},
     {"zero_centered_rmsnorm", make_zero_centered_rmsnorm, 1e-6, 1},
@@ -117,7 +117,7 @@ constexpr NormKind table[] = {
 }  // namespace
 
 std::span<const NormKind> norm_kinds() {
-  return table;
+  return norm_table;
 }
 
 std::unique_ptr<Norm> make_no_norm(const Scope& scope) {

@@ -11,7 +11,7 @@ namespace minillm {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
 std::string settings_of(const RunRecord& run) {
   return settings_text(run.config, [](const ConfigKey& key) { return !is_repeat_setting(key.path()); });
@@ -27,7 +27,7 @@ bool is_same_data(const RunRecord& a, const RunRecord& b) {
 /// The final validation loss of every seed, of its first run that did all its steps; and how far repeats part.
 struct FinalLosses {
   std::vector<double> of_seeds;
-  double same_seed_difference = nan;
+  double same_seed_difference = not_known;
 };
 
 FinalLosses final_losses(const std::vector<RunRecord>& runs, const std::vector<size_t>& group) {
@@ -49,7 +49,7 @@ FinalLosses final_losses(const std::vector<RunRecord>& runs, const std::vector<s
 }
 
 double mean_of(const std::vector<double>& values) {
-  double mean = values.empty() ? nan : 0;
+  double mean = values.empty() ? not_known : 0;
   for (const double value : values) {
     mean += value / static_cast<double>(values.size());
   }
@@ -63,7 +63,7 @@ double deviation_of(const std::vector<double>& values) {
   for (const double value : values) {
     squares += (value - mean) * (value - mean);
   }
-  return values.size() < 2 ? nan : std::sqrt(squares / static_cast<double>(values.size() - 1));
+  return values.size() < 2 ? not_known : std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void write_sample(const std::string& path, float first = 1.5F) {
   writer.commit();
 }
 
-std::string refusal(const std::string& path, const H5Format& format = kind) {
+std::string h5_refusal(const std::string& path, const H5Format& format = kind) {
   return message_of(Fault::input, [&] { H5Reader reader(path, format); });
 }
 
@@ -138,13 +138,13 @@ TEST_CASE("every cut is refused with the bytes it has and should have") {
   }
   for (size_t cut : cuts) {
     write_file(folder / "cut.h5", bytes.substr(0, cut));
-    const std::string message = refusal(folder / "cut.h5");
+    const std::string message = h5_refusal(folder / "cut.h5");
     CHECK_CONTAINS(message, fmt::format("cut.h5 is incomplete: {} of {} bytes; make it again", cut, bytes.size()));
   }
   write_file(folder / "cut.h5", bytes.substr(0, 20));
-  CHECK_CONTAINS(refusal(folder / "cut.h5"), "is incomplete: 20 bytes, less than its 512-byte header");
+  CHECK_CONTAINS(h5_refusal(folder / "cut.h5"), "is incomplete: 20 bytes, less than its 512-byte header");
   write_file(folder / "cut.h5", bytes + "x");
-  CHECK_CONTAINS(refusal(folder / "cut.h5"), "was damaged");
+  CHECK_CONTAINS(h5_refusal(folder / "cut.h5"), "was damaged");
 }
 
 TEST_CASE("one flipped bit anywhere is found") {
@@ -156,7 +156,7 @@ TEST_CASE("one flipped bit anywhere is found") {
   const auto put = [&](size_t at, char byte) { file.seekp(static_cast<std::streamoff>(at)).put(byte).flush(); };
   const auto message_with = [&](size_t at, size_t bit) {
     put(at, static_cast<char>(bytes[at] ^ (1 << bit)));
-    const std::string message = refusal(folder / "bad.h5");
+    const std::string message = h5_refusal(folder / "bad.h5");
     put(at, bytes[at]);
     REQUIRE(file.good());
     return message;
@@ -175,7 +175,7 @@ TEST_CASE("foreign files are named for what they are") {
   const TemporaryFolder folder;
   const auto refused_as = [&](const std::string& bytes) {
     write_file(folder / "x.h5", bytes);
-    return refusal(folder / "x.h5");
+    return h5_refusal(folder / "x.h5");
   };
   write_sample(folder / "a.h5");
   CHECK_CONTAINS(refused_as("Once upon a time\n"), "is not a minillm file: looks like text");
@@ -188,17 +188,17 @@ TEST_CASE("foreign files are named for what they are") {
   CHECK_CONTAINS(refused_as(begins(20240520)), "looks like a token file of llm.c");
   CHECK_CONTAINS(refused_as(begins(20240325)), "looks like unknown binary data");
   CHECK_CONTAINS(refused_as(std::string("\x01\0\x02\0\x03", 5)), "looks like unknown binary data");
-  CHECK_CONTAINS(refusal(folder / "a.h5", {"minillm-tokens", 1, ""}),
+  CHECK_CONTAINS(h5_refusal(folder / "a.h5", {"minillm-tokens", 1, ""}),
                  "a.h5 is a minillm-test file, a minillm-tokens file is needed");
-  CHECK_CONTAINS(refusal(folder / "missing.h5"), "cannot be opened: No such file or directory");
-  CHECK_CONTAINS(refusal(folder.path()), "is a folder");
+  CHECK_CONTAINS(h5_refusal(folder / "missing.h5"), "cannot be opened: No such file or directory");
+  CHECK_CONTAINS(h5_refusal(folder.path()), "is a folder");
 }
 
 TEST_CASE("a file of a newer version is refused, of an older one read") {
   const TemporaryFolder folder;
   const H5Format newer{"minillm-test", 2, "make it again"};
   { H5Writer(folder / "new.h5", newer).commit(); }
-  CHECK_CONTAINS(refusal(folder / "new.h5"), "was written by a newer version of minillm");
+  CHECK_CONTAINS(h5_refusal(folder / "new.h5"), "was written by a newer version of minillm");
   { H5Writer(folder / "old.h5", kind).commit(); }
   CHECK(H5Reader(folder / "old.h5", newer).version() == 1);
 }
