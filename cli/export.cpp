@@ -13,7 +13,7 @@ namespace minillm::cli {
 namespace {
 
 int run_export(const Arguments& arguments) {
-  set_num_threads(usable_cores());
+  set_num_threads(0);
   const ExportedRun exported = export_run({.run = arguments.words().front(),
                                            .checkpoint = arguments.text("checkpoint"),
                                            .format = arguments.text("format"),

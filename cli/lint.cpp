@@ -96,7 +96,7 @@ int run_lint(const Arguments& arguments) {
                 .expected = "CONFIG.toml or DIR",
                 .hint = "minillm lint configs/baseline.toml"});
   }
-  set_num_threads(usable_cores());
+  set_num_threads(0);
   std::vector<Report> reports;
   bool has_error = false;
   for (const std::string& path : arguments.words()) {

@@ -246,7 +246,7 @@ int64_t Arguments::integer(const std::string& option, int64_t low, int64_t high)
     fail_input({.where = "--" + option,
                 .what = "the value is not a whole number in range",
                 .found = printable(typed),
-                .expected = high == INT64_MAX ? fmt::format("from {}", low) : fmt::format("from {} to {}", low, high)});
+                .expected = fmt::format("from {} to {}", low, high == INT64_MAX ? "2^63 - 1" : std::to_string(high))});
   }
   return value;
 }

@@ -20,7 +20,11 @@ void wait_for_signals(sigset_t waited_for) {
     if (sigwait(&waited_for, &number) != 0) {
       continue;
     }
+    const bool may_repeat = number == SIGXCPU;  // comes every second until the work ends
     if (signal_seen.exchange(true)) {
+      if (may_repeat) {
+        continue;
+      }
       _exit(128 + number);
     }
     static constexpr char message[] = "\nstopping after this step and saving; once more to stop now\n";
@@ -34,10 +38,11 @@ void wait_for_signals(sigset_t waited_for) {
 // a handler's frame there, over other data. So the signals are blocked in every thread (threads inherit the mask of the
 // one that starts them) and one thread, which computes nothing, waits for them.
 void install_signal_handlers() {
+  std::signal(SIGPIPE, SIG_IGN);  // whoever reads the progress may go, `| tee` at Ctrl-C first of all
   sigset_t waited_for;
   sigemptyset(&waited_for);
   bool any = false;
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGXCPU}) {
     struct sigaction before = {};
     sigaction(number, nullptr, &before);
     const bool ignored_by_parent = before.sa_handler == SIG_IGN;  // nohup, background jobs of a script

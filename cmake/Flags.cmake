@@ -23,6 +23,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns about std::string's own code when it inlines (GCC bug 105651).
   target_compile_options(minillm_flags INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # fmt's header compiles its own functions with -Og, even here. Their variables' places are then listed by address,
+  # which gdb takes as a sign that all of the file is so, and a breakpoint on a function stops before its arguments are
+  # where an unoptimised function has them: garbage is shown.
+  target_compile_options(minillm_flags INTERFACE -fno-var-tracking)
+endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Step")
   # With statement frontiers, GCC's default, most lines of optimised code are marked as no place to stop, and gdb walks
   # over a kernel's whole loop in one `next`. The code is the same without, so this is none of the flags that

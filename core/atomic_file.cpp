@@ -103,7 +103,7 @@ void AtomicFile::discard() {
 
 void AtomicFile::fail(const char* action, int error_number) {
   discard();
-  if (is_disk_full(error_number) || error_number == EIO) {
+  if (is_system_failure(error_number)) {
     fail_disk(path_, error_number, fmt::format("at least {} bytes", asked_for_));
   }
   fail_input({.where = path_,
@@ -169,6 +169,11 @@ bool is_disk_full(int error_number) {
   return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
 }
 
+bool is_system_failure(int error_number) {
+  return is_disk_full(error_number) || error_number == EIO || error_number == EMFILE || error_number == ENFILE ||
+         error_number == ENOMEM;
+}
+
 void describe_room(const DiskRoom& room, int error_number, const std::string& needed, Problem& problem) {
   if (error_number == ENOSPC && !room.has_inodes) {
     problem.found =
@@ -190,6 +195,8 @@ void fail_disk(const std::string& path, int error_number, const std::string& nee
       describe_room({.bytes = bytes, .has_inodes = has_inodes}, error_number, needed, problem);
     }
     problem.hint = "make room or choose another folder; nothing was left behind and an older file is unchanged";
+  } else if (error_number == EMFILE) {
+    problem.hint = "raise the limit of open files: ulimit -n";
   }
   fail_work(problem);
 }

@@ -63,6 +63,10 @@ int put_in_place(const std::string& temporary, const std::string& path);
 /// Whether an error number says that there is no room: a full disk, a quota, a limit on the size of files.
 bool is_disk_full(int error_number);
 
+/// Whether it says that the system, and not what was asked for, is at fault: no room, a disk that fails, no descriptor
+/// or memory left. That is failed work, fail_disk's.
+bool is_system_failure(int error_number);
+
 /// What a file system has left for us.
 struct DiskRoom {
   uint64_t bytes = 0;

@@ -52,11 +52,11 @@ void flush_denormals_here() {
 }  // namespace
 
 void set_num_threads(int threads) {
-  check(threads >= 1, "the number of threads is at least 1, found {}", threads);
-  threads_in_use = threads;
+  check(threads >= 0, "the number of threads is at least 1, or 0 for one a core, found {}", threads);
+  threads_in_use = threads > 0 ? threads : usable_cores();
 #ifdef _OPENMP
   omp_set_dynamic(0);
-  omp_set_num_threads(threads);
+  omp_set_num_threads(threads_in_use);
   threads_in_use = granted_threads();
   omp_set_num_threads(threads_in_use);
 #endif

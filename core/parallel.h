@@ -13,7 +13,7 @@
 
 namespace minillm {
 
-/// Threads used by parallel_for from here on; at least 1. num_threads() is less than what was asked for
+/// Threads used by parallel_for from here on; 0: as many as usable cores. num_threads() is less than what was asked for
 /// when the environment (OMP_THREAD_LIMIT) grants fewer.
 void set_num_threads(int threads);
 int num_threads();

@@ -103,6 +103,10 @@ std::string thousands(int64_t number) {
   return digits;
 }
 
+std::string counted(int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", thousands(number), noun, number == 1 ? "" : "s");
+}
+
 std::string bytes_text(double bytes) {
   static constexpr std::array<const char*, 6> units = {"B", "kB", "MB", "GB", "TB", "PB"};
   size_t unit = 0;

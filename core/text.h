@@ -27,6 +27,9 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 /// 3688704 -> "3,688,704"
 std::string thousands(int64_t number);
 
+/// "1 file", "3,000 files"
+std::string counted(int64_t number, std::string_view noun);
+
 /// 44264448 -> "44.3 MB", 512 -> "512 B": powers of 1000, three digits.
 std::string bytes_text(double bytes);
 

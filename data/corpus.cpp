@@ -327,7 +327,8 @@ CorpusSurvey survey_corpus(const Corpus& corpus) {
   if (survey.blank) {
     fail_input({.where = corpus.files.front().path,
                 .what = "the text is blank: nothing but blanks and line ends",
-                .found = fmt::format("{} bytes in {} files", survey.bytes, corpus.files.size())});
+                .found = fmt::format("{} bytes in {}", survey.bytes,
+                                     counted(static_cast<int64_t>(corpus.files.size()), "file"))});
   }
   return survey;
 }

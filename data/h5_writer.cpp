@@ -88,7 +88,7 @@ void H5Writer::State::create_temporary() {
   descriptor = FileDescriptor(open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!descriptor) {
     const int error_number = errno;
-    if (is_disk_full(error_number)) {
+    if (is_system_failure(error_number)) {
       fail_disk(error_number, false);
     }
     fail_input({.where = path,

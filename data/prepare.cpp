@@ -248,7 +248,7 @@ PrepareSummary prepare(const PrepareOptions& options) {
   check_options(options);
   const Corpus corpus = find_corpus(options.inputs, options.separator, options.out);
   TokenWriter writer(options.out);
-  log_info("reading {} files", corpus.files.size());
+  log_info("reading {}", counted(static_cast<int64_t>(corpus.files.size()), "file"));
   const CorpusSurvey survey = survey_corpus(corpus);
   const CorpusCut cut = cut_corpus(corpus, survey.bytes, options.val_share);
   PrepareSummary summary;

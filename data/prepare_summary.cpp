@@ -10,11 +10,6 @@ namespace minillm {
 
 namespace {
 
-/// "1 document", "2,000 documents"
-std::string counted(int64_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", thousands(number), noun, number == 1 ? "" : "s");
-}
-
 /// What a run needs to change to train on splits that the usual window of 256 tokens does not fit in.
 std::string note_about_windows(const PrepareSummary& summary) {
   if (summary.val_tokens == 1) {

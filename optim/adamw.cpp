@@ -54,8 +54,8 @@ void update(const ParameterStore& store, const Tensor& m, const Tensor& v, int64
 }  // namespace
 
 std::string to_string(const ParameterGroup& group) {
-  return fmt::format("{}: {} tensor{}, {} parameters, weight decay {}", group.name, group.tensors,
-                     group.tensors == 1 ? "" : "s", thousands(group.parameters), group.decay);
+  return fmt::format("{}: {}, {} parameters, weight decay {}", group.name, counted(group.tensors, "tensor"),
+                     thousands(group.parameters), group.decay);
 }
 
 AdamW::AdamW(ParameterStore& store, const OptimConfig& config, bool use_reference)

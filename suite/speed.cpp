@@ -78,7 +78,7 @@ RunEnd measure_speeds(const Plan& plan, bool (*stop_requested)()) {
       if (std::none_of(group.variants.begin(), group.variants.end(), lacks)) {
         continue;
       }
-      set_num_threads(train.threads > 0 ? train.threads : usable_cores());
+      set_num_threads(train.threads);
       const BenchResult result = measure(group.run->loaded);
       log_info("speed, {} of {}: {} tokens/s, {}", round + 1, speed_repeats,
                thousands(std::llround(result.tokens_per_second())), join(group.variants));

@@ -49,7 +49,7 @@ std::string parameter_table(const Transformer& model) {
 
 void log_banner(const Config& config, const TokenFile& data, const Transformer& model, const AdamW& optimizer) {
   log_info("minillm {}, products by {}, {} of {} usable cores, {} kernels, {} ops", version(), kernels::gemm_engine(),
-           num_threads() == 1 ? "1 thread" : fmt::format("{} threads", num_threads()), usable_cores(),
+           counted(num_threads(), "thread"), usable_cores(),
            config.train.dtype == "float64" ? "reference" : config.train.kernels, config.train.ops);
   const int64_t T = config.data.seq_len;
   log_info("data {}: {} training tokens ({} windows of {}), {} validation tokens, vocabulary {}", data.path,

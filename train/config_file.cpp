@@ -13,6 +13,8 @@ namespace minillm {
 namespace {
 
 constexpr size_t most_bases = 32;
+constexpr size_t most_problems = 20;  // told at once
+constexpr size_t long_hint = 80;      // characters
 
 /// Gathers values and problems from the base files, the file and the overrides. Nothing is thrown before the end, so
 /// that all problems are told together, and nothing is returned when there is one.
@@ -62,11 +64,12 @@ class ConfigReader {
   }
 
   void apply_override(const std::string& word) {
-    const std::string where = fmt::format("override {}", word);
+    const std::string where = fmt::format("override {}", printable(word));
     const size_t equals = word.find('=');
     const std::string path = word.substr(0, equals);
     const size_t dot = path.find('.');
-    if (equals == std::string::npos || dot == std::string::npos) {
+    const bool has_both = dot != std::string::npos && dot > 0 && dot + 1 < path.size();
+    if (equals == std::string::npos || !has_both) {
       std::string hint = "optim.lr=3e-4, for example";
       if (const ConfigKey* key = find_key_elsewhere("", path)) {
         hint = fmt::format("did you mean {}?", key->path());
@@ -93,6 +96,11 @@ class ConfigReader {
 
   /// Throws when anything was wrong.
   const LoadedConfig& checked() const {
+    if (problems_.size() > most_problems) {
+      const std::vector<std::string> first(problems_.begin(), problems_.begin() + most_problems);
+      fail_input(
+          {.what = fmt::format("{}\nand {} more problems", join(first, "\n"), problems_.size() - most_problems)});
+    }
     if (!problems_.empty()) {
       fail_input({.what = join(problems_, "\n")});
     }
@@ -100,7 +108,10 @@ class ConfigReader {
   }
 
  private:
-  void add(const Problem& problem) {
+  void add(Problem problem) {
+    if (problem.hint.size() > long_hint && !long_hints_.insert(problem.hint).second) {
+      problem.hint = "";  // a section's keys are listed once
+    }
     std::string line = describe(problem);
     if (std::find(problems_.begin(), problems_.end(), line) == problems_.end()) {
       problems_.push_back(std::move(line));
@@ -160,11 +171,13 @@ class ConfigReader {
     } else if (table != nullptr) {
       const std::string likely = nearest(name, sections);
       add({.where = where,
-           .what = fmt::format("unknown section [{}]", name),
+           .what = fmt::format("unknown section [{}]", printable(name)),
            .hint = likely.empty() ? fmt::format("the sections are {}", join(sections))
                                   : fmt::format("did you mean [{}]?", likely)});
     } else {
-      add({.where = where, .what = fmt::format("unknown key {}", name), .hint = advice_without_section(name)});
+      add({.where = where,
+           .what = fmt::format("unknown key {}", printable(name)),
+           .hint = advice_without_section(name)});
     }
   }
 
@@ -190,7 +203,7 @@ class ConfigReader {
       const std::string likely = is_section ? "" : nearest(section, sections);
       const bool misspelt_section = find_key(likely, name) != nullptr;
       add({.where = where,
-           .what = fmt::format("unknown key {}.{}", section, name),
+           .what = fmt::format("unknown key {}.{}", printable(section), printable(name)),
            .hint = misspelt_section ? fmt::format("did you mean {}.{}?", likely, name)
                                     : advice_for_unknown_key(section, name)});
     }
@@ -221,7 +234,7 @@ class ConfigReader {
       if (!holds_text) {
         const bool digits = text.find_first_not_of("+-0123456789_") == std::string::npos;
         const bool like_number = text.find_first_not_of("+-.0123456789eE_") == std::string::npos;
-        const std::string unreadable = digits        ? text + ", which no 64 bits hold"
+        const std::string unreadable = digits        ? text + ", which is not between -2^63 and 2^63 - 1"
                                        : like_number ? text + ", which TOML does not read as a number"
                                                      : "the word " + toml_quoted(text);
         return ConfigValue{{}, text.empty() ? "nothing" : unreadable};
@@ -236,6 +249,7 @@ class ConfigReader {
 
   LoadedConfig loaded_;
   std::vector<std::string> problems_;
+  std::set<std::string> long_hints_;
   std::set<std::string> refused_;
   std::vector<std::filesystem::path> open_files_;
 };

@@ -6,6 +6,8 @@
 #include "train/memory_estimate.h"
 #include "train/trainer.h"
 
+#include <filesystem>
+
 namespace minillm {
 
 namespace {
@@ -79,6 +81,13 @@ TokenFile open_data_for(const LoadedRun& run, const std::string& path) {
     fail_input({.where = run.checkpoint,
                 .what = "was imported: the run has no data of its own",
                 .hint = "name a file of minillm import-tokens with --data"});
+  }
+  std::error_code error;
+  if (path.empty() && file != "synthetic" && !std::filesystem::exists(file, error)) {
+    fail_input({.where = file,
+                .what = "the run's data is not there: the path in its config.toml, from the current folder",
+                .expected = "the folder where the run was trained",
+                .hint = "go there, or name the file with --data"});
   }
   TokenFile data = open_data(file);
   check_fits(run, data);

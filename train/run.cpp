@@ -22,7 +22,7 @@ namespace minillm {
 namespace {
 
 void use_threads(const TrainConfig& config) {
-  set_num_threads(config.threads > 0 ? config.threads : usable_cores());
+  set_num_threads(config.threads);
 }
 
 /// Whether a resumed run must keep a setting: with another, the weights or the order of samples would mean nothing.

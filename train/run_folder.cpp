@@ -81,6 +81,9 @@ std::string entry_of_no_start(const std::string& folder, bool in_checkpoints = f
       first = name;
     }
   }
+  if (is_system_failure(error.value())) {
+    fail_disk(folder, error.value(), "");
+  }
   if (error) {
     fail_input({.where = folder,
                 .what = "the folder cannot be listed: " + error.message(),
@@ -90,7 +93,7 @@ std::string entry_of_no_start(const std::string& folder, bool in_checkpoints = f
 }
 
 [[noreturn]] void fail_with(const std::string& folder, const std::error_code& error) {
-  if (is_disk_full(error.value())) {
+  if (is_system_failure(error.value())) {
     fail_disk(folder, error.value(), "");
   }
   fail_input({.where = folder,
@@ -227,6 +230,10 @@ OwnedFolder create_run_folder(const FolderRequest& request) {
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
     fail_input({.where = folder, .what = "is a file, a folder is needed", .hint = "choose another with --out"});
   }
+  if (fs::is_symlink(fs::symlink_status(folder, error)) && !fs::exists(folder, error)) {
+    fail_input(
+        {.where = folder, .what = "is a link to a folder that does not exist", .hint = "choose another with --out"});
+  }
   const bool is_taken = fs::is_directory(folder, error) && !entry_of_no_start(folder).empty();
   if (is_taken && !request.force) {
     fail_exists(request, folder);
@@ -276,7 +283,9 @@ void check_run_folder(const std::string& folder) {
   if (!fs::is_regular_file(config_path(folder), error)) {
     fail_input({.where = folder,
                 .what = "is not a run's folder: it has no config.toml",
-                .hint = "a run killed before its first step leaves such a folder: start it again"});
+                .hint = fs::is_regular_file(folder_of(without_slash(folder)) + "/config.toml", error)
+                            ? "the run is " + folder_of(without_slash(folder))
+                            : "a run killed before its first step leaves such a folder: start it again"});
   }
 }
 

@@ -46,7 +46,7 @@ std::vector<TomlEntry> entries_by_line(const toml::table& table) {
 
 std::variant<std::string, Problem> read_toml_text(const std::filesystem::path& path, const std::string& noun,
                                                   const std::string& where) {
-  const std::string found = where == path.string() ? "" : path.string();
+  const std::string found = where == path.string() ? "" : path.empty() ? "\"\"" : path.string();
   std::error_code no_folder;
   if (std::filesystem::is_directory(path, no_folder)) {
     return Problem{.where = where, .what = fmt::format("a folder, not a {} file", noun), .found = found};

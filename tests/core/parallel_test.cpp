@@ -43,10 +43,13 @@ TEST_CASE("what a chunk throws reaches the caller: that of the first chunk, what
   set_num_threads(2);
 }
 
-TEST_CASE("the number of threads is at least 1") {
-  CHECK_THROWS_AS(set_num_threads(0), Error);
+TEST_CASE("the number of threads is at least 1, and that of the usable cores for 0") {
+  CHECK_THROWS_AS(set_num_threads(-1), Error);
   CHECK(num_threads() == 2);
   CHECK(usable_cores() >= 1);
+  set_num_threads(0);
+  CHECK(num_threads() == usable_cores());
+  set_num_threads(2);
 }
 
 TEST_CASE("denormals are flushed on every thread") {

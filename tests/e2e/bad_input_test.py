@@ -96,7 +96,7 @@ class Configs(cli_support.InputCase):
             ("model.n_layers=12x", r'wrong type; found the word "12x"; expected an integer'),
             ('model.n_layers="6"', r'found the string "6"'),
             ("model.tie_embeddings=yes", r'found the word "yes"; expected true or false'),
-            ("train.seed=99999999999999999999", r"found 9+, which no 64 bits hold"),
+            ("train.seed=99999999999999999999", r"found 9+, which is not between -2\^63 and 2\^63 - 1"),
             ("optim.lr=", r"optim\.lr: wrong type; found nothing; expected a number"),
             ("model.norm=layrnorm",
              r'unknown word; found "layrnorm"; expected one of rmsnorm.*did you mean layernorm\?'),

@@ -1,7 +1,9 @@
 """Sessions that end, begin or look otherwise than the usual ones: each of these once lost something."""
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 
 import support
@@ -138,6 +140,25 @@ class Beginnings(support.Case):
         config = self.config("run")
         self.assertIn("found 9007199254740993", self.refused("check", config, "train.steps=9007199254740993"))
         self.assertIn("found 1e-39", self.refused("check", config, "optim.eps=1e-39"))
+
+    def test_many_problems_stay_readable(self):
+        (self.folder / "many.toml").write_text("[model]\n" + "".join(f"no_such_{i} = 1\n" for i in range(3000)))
+        said = self.refused("check", "many.toml")
+        self.assertIn("many.toml:21: unknown key model.no_such_19", said)
+        self.assertTrue(said.endswith("\nand 2980 more problems"), said[-200:])
+        self.assertEqual(said.count("the keys of [model] are"), 1)
+        (self.folder / "long.toml").write_text(f"[model]\n{'k' * 200000} = 1\n")
+        self.assertLess(len(self.refused("check", "long.toml")), 5000)
+        for word in (".=3", "optim.=3", ".lr=3"):
+            self.assertIn("not an override", self.refused("check", self.config("run"), word))
+        said = self.refused("check", self.config("run"), "optim.lr=1\n[model]\nd_model=77")
+        self.assertEqual(said.count("\n"), 0, said)
+
+    def test_places_that_are_nearly_right(self):
+        run = self.train("run")
+        self.assertIn("the run is run", self.refused("generate", f"{run}/checkpoints"))
+        os.symlink("nowhere", self.folder / "link")
+        self.assertIn("a link to a folder that does not exist", self.refused("train", "run.toml", "--out", "link"))
         self.assertIn("found 1e-50", self.refused("check", config, "model.norm_eps=1e-50"))
         self.assertIn("found .5, which TOML does not read as a number", self.refused("check", config, "optim.lr=.5"))
         self.assertIn("rotates no pair of a head of 8, so positions would not show; found 0.01; expected at least",
@@ -164,6 +185,42 @@ class Beginnings(support.Case):
         for seed in range(5):
             ids = self.json_of("generate", "run", "--seed", seed, "--temperature", 5, "--top-p", 1)["token_ids"]
             self.assertLess(max(ids, default=0), 64)
+
+
+class Endings(support.Case):
+    """What ends a run from outside and must not cost what it has learned."""
+
+    def long_run(self):
+        return self.config("run", **{**STEADY, "train__steps": 10000000, "train__checkpoint_every": 0})
+
+    def test_a_reader_of_the_progress_that_goes_away(self):
+        process = self.start_program("train", self.config("run"), "--out", "run")
+        process.stderr.close()  # `2>&1 | head`
+        self.assertEqual(process.wait(timeout=120), 0)
+        self.assertEqual(json.loads(self.path("run", "summary.json").read_text())["end"], "finished")
+
+    def test_a_terminal_or_a_time_limit_that_ends(self):
+        for number in (signal.SIGHUP, signal.SIGXCPU):
+            with self.subTest(number):
+                process = self.start_program("train", self.long_run(), "--out", number.name)
+                self.wait_for(lambda: self.metrics_size(number.name) > 500, process)
+                process.stderr.close()
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=120), 3)
+                steps = len(self.losses(number.name))
+                self.assertTrue(self.path(number.name, "checkpoints", f"step_{steps:06}.h5").exists())
+
+    def test_no_descriptor_left(self):
+        config = self.config("run")
+        refused = 0
+        for limit in range(5, 9):
+            limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))}
+            done = self.run_program("train", config, "--out", f"run{limit}", status=None, **limited)
+            if done.returncode != 0 and "Too many open files" in done.stderr:
+                refused += 1
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("ulimit -n", done.stderr)
+        self.assertGreater(refused, 0)
 
 
 if __name__ == "__main__":
