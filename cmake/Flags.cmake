@@ -50,9 +50,7 @@ if(MINILLM_SANITIZE)
   target_compile_options(minillm_flags INTERFACE -fsanitize=${MINILLM_SANITIZE} -fno-sanitize-recover=all
                                                  -fno-omit-frame-pointer)
   target_link_options(minillm_flags INTERFACE -fsanitize=${MINILLM_SANITIZE})
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Clang's check of an object's type opens descriptors to read its memory: with none left, which tests try, it takes
-    # the library's own objects for wrong ones.
-    target_compile_options(minillm_flags INTERFACE -fno-sanitize=vptr)
-  endif()
+  # The check of an object's type opens descriptors to read its memory: with none left, which tests try, it takes
+  # objects for wrong ones.
+  target_compile_options(minillm_flags INTERFACE -fno-sanitize=vptr)
 endif()

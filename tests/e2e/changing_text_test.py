@@ -60,7 +60,7 @@ class ChangingText(cli_support.InputCase):
             # All was counted, the split is known, and the tokenizer is there; what follows is the encoding.
             message = self.message_after(lambda: path.write_text(later, encoding="utf-8"),  # pylint: disable=W0640
                                          "prepare", "in.txt", "--tokenizer", "d.h5", "--out", "d.h5",
-                                         fits="reading 1 files\n")
+                                         fits="reading 1 file\n")
             self.assertRegex(message, pattern)
             self.assertEqual((self.folder / "d.h5").read_bytes(), before)
             self.assertEqual(sorted(os.listdir(self.folder)), ["d.h5", "in.txt"])

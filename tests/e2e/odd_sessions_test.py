@@ -140,6 +140,12 @@ class Beginnings(support.Case):
         config = self.config("run")
         self.assertIn("found 9007199254740993", self.refused("check", config, "train.steps=9007199254740993"))
         self.assertIn("found 1e-39", self.refused("check", config, "optim.eps=1e-39"))
+        self.assertIn("found 1e-50", self.refused("check", config, "model.norm_eps=1e-50"))
+        self.assertIn("found .5, which TOML does not read as a number", self.refused("check", config, "optim.lr=.5"))
+        self.assertIn("rotates no pair of a head of 8, so positions would not show; found 0.01; expected at least",
+                      self.refused("check", config, "model.rope_fraction=0.01"))
+        self.assertIn("do not fit this machine's memory",
+                      self.refused("train", config, "model.max_seq_len=2000000000", "model.d_model=512"))
 
     def test_many_problems_stay_readable(self):
         (self.folder / "many.toml").write_text("[model]\n" + "".join(f"no_such_{i} = 1\n" for i in range(3000)))
@@ -159,12 +165,6 @@ class Beginnings(support.Case):
         self.assertIn("the run is run", self.refused("generate", f"{run}/checkpoints"))
         os.symlink("nowhere", self.folder / "link")
         self.assertIn("a link to a folder that does not exist", self.refused("train", "run.toml", "--out", "link"))
-        self.assertIn("found 1e-50", self.refused("check", config, "model.norm_eps=1e-50"))
-        self.assertIn("found .5, which TOML does not read as a number", self.refused("check", config, "optim.lr=.5"))
-        self.assertIn("rotates no pair of a head of 8, so positions would not show; found 0.01; expected at least",
-                      self.refused("check", config, "model.rope_fraction=0.01"))
-        self.assertIn("do not fit this machine's memory",
-                      self.refused("train", config, "model.max_seq_len=2000000000", "model.d_model=512"))
 
     def test_initial_weights_that_are_not_finite(self):
         self.train("source")
