@@ -81,13 +81,14 @@ std::string entry_of_no_start(const std::string& folder, bool in_checkpoints = f
       first = name;
     }
   }
-  if (is_system_failure(error.value())) {
-    fail_disk(folder, error.value(), "");
-  }
   if (error) {
-    fail_input({.where = folder,
-                .what = "the folder cannot be listed: " + error.message(),
-                .hint = "choose another with --out"});
+    Problem problem = {.where = folder, .what = "the folder cannot be listed: " + error.message()};
+    if (is_system_failure(error.value())) {
+      problem.hint = error.value() == EMFILE ? "raise the limit of open files: ulimit -n" : "";
+      fail_work(problem);
+    }
+    problem.hint = "choose another with --out";
+    fail_input(problem);
   }
   return first;
 }

@@ -13,11 +13,11 @@ using namespace minillm::test;
 
 namespace {
 
-std::string refusal(const FolderRequest& request) {
+std::string refusal(const FolderRequest& request, Fault fault = Fault::input) {
   try {
     create_run_folder(request);
   } catch (const Error& error) {
-    CHECK(error.fault() == Fault::input);
+    CHECK(error.fault() == fault);
     return error.what();
   }
   return "";
@@ -180,10 +180,11 @@ TEST_CASE("of a folder that cannot be listed the message says so, and not what w
       std::string message;
       {
         const ResourceLimit no_more_files(RLIMIT_NOFILE, 3);
-        message = refusal({.folder = folder / name, .force = force});
+        message = refusal({.folder = folder / name, .force = force}, Fault::work);
       }
       CHECK(message ==
-            (folder / name) + ": the folder cannot be listed: Too many open files; choose another with --out");
+            (folder / name) +
+                ": the folder cannot be listed: Too many open files; raise the limit of open files: ulimit -n");
     }
   }
   CHECK(folder.names() == std::vector<std::string>{"a", "empty"});
