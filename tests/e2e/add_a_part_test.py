@@ -40,7 +40,7 @@ class AddAPart(support.Case):
             source.write_text(text)
         compiled = self.folder / (source.stem + ".o")
         command = re.sub(r"-o \S+ -c \S+", f"-o {compiled} -c {source}", command)
-        command = re.sub(r" -O[\dg]", " -O0", command)  # a whole folder in a unity build, to run for seconds
+        command = re.sub(r" -O[\dg]| -g\d", " -O0", command)  # a whole folder in a unity build, to run for seconds
         subprocess.run(command, shell=True, check=True, cwd=self.build, capture_output=True)
         return compiled
 
