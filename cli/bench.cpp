@@ -15,8 +15,7 @@ namespace {
 
 int run_bench(const Arguments& arguments) {
   LoadedConfig loaded = load_config(arguments.words().front(), arguments.overrides());
-  const int threads = loaded.config.train.threads;
-  set_num_threads(threads);
+  set_num_threads(loaded.config.train.threads);
   int allocations = -1;
   const BenchOptions options = {.steps = arguments.integer("steps", 1, 1'000'000)};
   const BenchResult result = bench(std::move(loaded), options, [&](const std::function<void()>& step) {

@@ -18,7 +18,7 @@ namespace {
 
 int run_eval(const Arguments& arguments) {
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
-  set_num_threads(static_cast<int>(std::min<int64_t>(run.config.train.threads, usable_cores())));
+  set_num_threads(std::min(run.config.train.threads, usable_cores()));
   const TokenFile data = open_data_for(run, arguments.text("data"));
   const int64_t T = run.config.data.seq_len;
   const Loader windows = validation_windows(data.val, run.config.data);

@@ -58,7 +58,7 @@ int run_generate(const Arguments& arguments) {
   const uint64_t seed = seed_of(arguments);
   const int64_t max_tokens = arguments.integer("max-tokens", 0);
   const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
-  set_num_threads(static_cast<int>(std::min<int64_t>(run.config.train.threads, usable_cores())));
+  set_num_threads(std::min(run.config.train.threads, usable_cores()));
   if (run.tokenizer == nullptr) {
     fail_input({.where = run.checkpoint,
                 .what = "has no tokenizer for text: its tokens or its weights were imported",

@@ -20,11 +20,11 @@ void wait_for_signals(sigset_t waited_for) {
     if (sigwait(&waited_for, &number) != 0) {
       continue;
     }
-    const bool may_repeat = number == SIGXCPU;  // comes every second until the work ends
-    if (signal_seen.exchange(true)) {
-      if (may_repeat) {
-        continue;
-      }
+    const bool is_second = signal_seen.exchange(true);
+    if (is_second && number == SIGXCPU) {
+      continue;  // it comes every second until the work ends
+    }
+    if (is_second) {
       _exit(128 + number);
     }
     static constexpr char message[] = "\nstopping after this step and saving; once more to stop now\n";

@@ -174,6 +174,13 @@ bool is_system_failure(int error_number) {
          error_number == ENOMEM;
 }
 
+std::string advice_about_system(int error_number) {
+  if (is_disk_full(error_number)) {
+    return "make room or choose another folder; nothing was left behind and an older file is unchanged";
+  }
+  return error_number == EMFILE ? "raise the limit of open files: ulimit -n" : "";
+}
+
 void describe_room(const DiskRoom& room, int error_number, const std::string& needed, Problem& problem) {
   if (error_number == ENOSPC && !room.has_inodes) {
     problem.found =
@@ -194,10 +201,8 @@ void fail_disk(const std::string& path, int error_number, const std::string& nee
       const uint64_t bytes = uint64_t{disk.f_bavail} * disk.f_frsize;
       describe_room({.bytes = bytes, .has_inodes = has_inodes}, error_number, needed, problem);
     }
-    problem.hint = "make room or choose another folder; nothing was left behind and an older file is unchanged";
-  } else if (error_number == EMFILE) {
-    problem.hint = "raise the limit of open files: ulimit -n";
   }
+  problem.hint = advice_about_system(error_number);
   fail_work(problem);
 }
 
@@ -211,6 +216,7 @@ std::vector<std::string> remove_stale_temporaries(const std::string& folder,
     if (is_stale_temporary(file) && is_ours(file.substr(0, file.rfind(temporary_mark))) &&
         fs::is_regular_file(entry->symlink_status(ignored)) && unlink(entry->path().c_str()) == 0) {
       removed.push_back(entry->path().string());
+      log_info("removed {}, left by a run that was killed", removed.back());
     }
   }
   return removed;
@@ -218,10 +224,7 @@ std::vector<std::string> remove_stale_temporaries(const std::string& folder,
 
 void remove_stale_temporaries_of(const std::string& path) {
   const std::string own_name = fs::path(path).filename().string();
-  const auto is_ours = [&](const std::string& name) { return name == own_name; };
-  for (const std::string& stale : remove_stale_temporaries(folder_of(path), is_ours)) {
-    log_info("removed {}, left by a run that was killed", stale);
-  }
+  remove_stale_temporaries(folder_of(path), [&](const std::string& name) { return name == own_name; });
 }
 
 }  // namespace minillm

@@ -67,6 +67,9 @@ bool is_disk_full(int error_number);
 /// or memory left. That is failed work, fail_disk's.
 bool is_system_failure(int error_number);
 
+/// What to do about it, for a Problem's hint; "" where nothing can be advised.
+std::string advice_about_system(int error_number);
+
 /// What a file system has left for us.
 struct DiskRoom {
   uint64_t bytes = 0;
@@ -81,11 +84,11 @@ void describe_room(const DiskRoom& room, int error_number, const std::string& ne
 [[noreturn]] void fail_disk(const std::string& path, int error_number, const std::string& needed);
 
 /// Removes what killed writers left in a folder: files `<name>.tmp.<pid>` whose process is gone, where is_ours(name):
-/// others may name their files so too. Returns their paths.
+/// others may name their files so too. Says in the log what it removed, and returns the paths.
 std::vector<std::string> remove_stale_temporaries(const std::string& folder,
                                                   const std::function<bool(const std::string& name)>& is_ours);
 
-/// The same for the temporaries of one file, and says in the log what it removed. Each writer of a file begins so.
+/// The same for the temporaries of one file. Each writer of a file begins so.
 void remove_stale_temporaries_of(const std::string& path);
 
 }  // namespace minillm

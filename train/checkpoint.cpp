@@ -165,13 +165,9 @@ std::vector<int64_t> checkpoint_steps(const std::string& run_folder) {
 }
 
 void clean_checkpoints(const std::string& run_folder) {
-  std::vector<std::string> removed = remove_stale_temporaries(run_folder, is_replaced_whole);
-  const std::vector<std::string> checkpoints = remove_stale_temporaries(
-      checkpoints_path(run_folder), [](const std::string& name) { return name == "best.h5" || step_of(name) >= 0; });
-  removed.insert(removed.end(), checkpoints.begin(), checkpoints.end());
-  for (const std::string& path : removed) {
-    log_info("removed {}, left by a run that was killed", path);
-  }
+  remove_stale_temporaries(run_folder, is_replaced_whole);
+  remove_stale_temporaries(checkpoints_path(run_folder),
+                           [](const std::string& name) { return name == "best.h5" || step_of(name) >= 0; });
 }
 
 std::string save_checkpoint(const std::string& run_folder, const CheckpointContents& contents, int64_t keep) {

@@ -96,15 +96,15 @@ class ConfigReader {
 
   /// Throws when anything was wrong.
   const LoadedConfig& checked() const {
-    if (problems_.size() > most_problems) {
-      const std::vector<std::string> first(problems_.begin(), problems_.begin() + most_problems);
-      fail_input(
-          {.what = fmt::format("{}\nand {} more problems", join(first, "\n"), problems_.size() - most_problems)});
+    if (problems_.empty()) {
+      return loaded_;
     }
-    if (!problems_.empty()) {
-      fail_input({.what = join(problems_, "\n")});
+    std::vector<std::string> lines = problems_;
+    if (lines.size() > most_problems) {
+      lines.resize(most_problems);
+      lines.push_back(fmt::format("and {} more problems", problems_.size() - most_problems));
     }
-    return loaded_;
+    fail_input({.what = join(lines, "\n")});
   }
 
  private:

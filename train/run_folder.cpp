@@ -84,7 +84,7 @@ std::string entry_of_no_start(const std::string& folder, bool in_checkpoints = f
   if (error) {
     Problem problem = {.where = folder, .what = "the folder cannot be listed: " + error.message()};
     if (is_system_failure(error.value())) {
-      problem.hint = error.value() == EMFILE ? "raise the limit of open files: ulimit -n" : "";
+      problem.hint = advice_about_system(error.value());
       fail_work(problem);
     }
     problem.hint = "choose another with --out";

@@ -7,7 +7,7 @@ import time
 
 import support
 
-SUITE = """
+HEAD = """
 base = "run.toml"
 seeds = [1, 2]
 steps = 60
@@ -15,7 +15,9 @@ set = ["train.eval_every=20", "train.checkpoint_every=7", "train.keep_checkpoint
 
 [[run]]
 name = "baseline"
-seeds = [1, 2, 3, 4, 5]
+"""
+
+SUITE = HEAD + """seeds = [1, 2, 3, 4, 5]
 
 [[run]]
 name = "layernorm"
@@ -37,15 +39,7 @@ seeds = [1]
 """
 
 # Enough to be killed in: between runs, within them, and while speeds are measured.
-SHORT_SUITE = """
-base = "run.toml"
-seeds = [1, 2]
-steps = 60
-set = ["train.eval_every=20", "train.checkpoint_every=7", "train.keep_checkpoints=1"]
-
-[[run]]
-name = "baseline"
-
+SHORT_SUITE = HEAD + """
 [[run]]
 name = "gelu"
 set = ["model.ffn=gelu"]
