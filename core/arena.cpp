@@ -7,17 +7,6 @@
 
 namespace minillm {
 
-namespace {
-
-constexpr size_t alignment = 64;
-constexpr size_t huge_page = size_t{2} << 20;
-
-size_t round_up(size_t value, size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-}  // namespace
-
 void Arena::Free::operator()(char* memory) const {
   std::free(memory);
 }
@@ -25,7 +14,7 @@ void Arena::Free::operator()(char* memory) const {
 Arena::Arena(size_t first_block_bytes) : next_block_bytes_(first_block_bytes) {}
 
 void* Arena::allocate(size_t bytes) {
-  const size_t rounded = round_up(std::max<size_t>(bytes, 1), alignment);
+  const size_t rounded = round_up(std::max<size_t>(bytes, 1), cache_line_bytes);
   if (blocks_.empty() || blocks_.back().used + rounded > blocks_.back().size) {
     // Blocks double, so a first step of unknown size needs few of them.
     add_block(std::max(rounded, next_block_bytes_));
@@ -50,7 +39,7 @@ void Arena::clear() {
 }
 
 void Arena::add_block(size_t bytes) {
-  const size_t size = round_up(bytes, huge_page);
+  const size_t size = round_up(bytes, huge_page_bytes);
   char* memory = static_cast<char*>(allocate_aligned(size));
   blocks_.push_back({std::unique_ptr<char, Free>(memory), size, 0});
   reserved_ += size;

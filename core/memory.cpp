@@ -26,11 +26,9 @@ int64_t bytes_of_status(const char* key) {
 }  // namespace
 
 void* allocate_aligned(size_t bytes) {
-  constexpr size_t line = 64;
-  constexpr size_t huge_page = size_t{2} << 20;
-  const bool is_large = bytes >= huge_page;
-  const size_t alignment = is_large ? huge_page : line;
-  const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  const bool is_large = bytes >= huge_page_bytes;
+  const size_t alignment = is_large ? huge_page_bytes : cache_line_bytes;
+  const size_t rounded = round_up(std::max<size_t>(bytes, 1), alignment);
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) {
     throw std::bad_alloc();

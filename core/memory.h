@@ -6,6 +6,13 @@
 
 namespace minillm {
 
+inline constexpr size_t cache_line_bytes = 64;
+inline constexpr size_t huge_page_bytes = size_t{2} << 20;
+
+constexpr size_t round_up(size_t bytes, size_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
+
 /// Uninitialised memory on a 64-byte boundary, for std::free. From 2 MiB on it begins on a huge page and asks for more
 /// of them: a page of 4 KiB ends what the processor fetches ahead, and costs a fault and an entry of the TLB. Never
 /// null.

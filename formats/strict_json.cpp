@@ -10,8 +10,13 @@
 
 namespace minillm {
 
-nlohmann::json parse_strictly(std::string_view text, const std::string& path, const JsonKind& kind) {
-  using Json = nlohmann::json;
+namespace {
+
+using Json = nlohmann::json;
+
+}  // namespace
+
+Json parse_strictly(std::string_view text, const std::string& path, const JsonKind& kind) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;

@@ -10,19 +10,19 @@ using namespace minillm;
 using namespace minillm::test;
 
 TEST_CASE("names of a group are listed in one walk") {
-  const H5Format kind = {.name = "minillm-test", .version = 1, .remedy = "make it again"};
+  const H5Format format = {.name = "minillm-test", .version = 1, .remedy = "make it again"};
   TemporaryFolder folder(fast_temporary_parent());
   constexpr int count = 8000;
   const std::clock_t start = std::clock();  // processor time, whoever else uses the machine
   {
-    H5Writer writer(folder / "a.h5", kind);
+    H5Writer writer(folder / "a.h5", format);
     for (int64_t i = 0; i < count; ++i) {
       writer.write(fmt::format("/weights/{:06}", count - 1 - i), &i, Shape{});
     }
     writer.commit();
   }
   const std::clock_t written = std::clock();
-  const H5Reader reader(folder / "a.h5", kind);
+  const H5Reader reader(folder / "a.h5", format);
   const std::vector<std::string> names = reader.list("/weights");
   const std::clock_t listed = std::clock();
   CHECK(names.size() == count);

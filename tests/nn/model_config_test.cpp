@@ -83,13 +83,13 @@ TEST_CASE("derive refuses what does not fit, by key, with what would") {
   };
   const auto qk = [](ModelConfig& c) { c.qk_norm = true; };
   const auto qkv = [](ModelConfig& c) { c.qkv_norm = true; };
-  const auto width = [](ModelConfig& c) { c.qk_norm = true, c.qk_norm_over = "width"; };
+  const auto over_width = [](ModelConfig& c) { c.qk_norm = true, c.qk_norm_over = "width"; };
   CHECK(headwise("k", qk).starts_with("model.attention_gate_position: qk_norm divides"));
   CHECK(headwise("v", qkv).starts_with("model.attention_gate_position: qkv_norm divides"));
   CHECK(headwise("v", qk) == "");
-  CHECK(headwise("q", width) == "");
+  CHECK(headwise("q", over_width) == "");
   CHECK(headwise("attended", qkv) == "");
-  CHECK_FALSE(headwise("k", [=](ModelConfig& c) { width(c), c.n_kv_heads = 1; }) == "");
+  CHECK_FALSE(headwise("k", [=](ModelConfig& c) { over_width(c), c.n_kv_heads = 1; }) == "");
   CHECK(headwise("k", [=](ModelConfig& c) { qk(c), c.attention_gate_activation = "silu"; }) == "");
   CHECK(problem([](ModelConfig& c) { c.rope_theta = HUGE_VAL; }).starts_with("model.rope_theta: "));
 }
