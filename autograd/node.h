@@ -39,7 +39,7 @@ struct Node {
   std::span<NodeId> inputs;   ///< in the order of the op's arguments
   Tensor value;
   Tensor grad;                     ///< empty until the first accumulation
-  Parameter* parameter = nullptr;  ///< set on a parameter's leaf: `grad` is then the parameter's own
+  Parameter* parameter = nullptr;  ///< set on a parameter's leaf: `grad` is then the parameter's own, or a row of it
 
   /// Adds this node's contribution to the gradient of each input that needs one. Called once, when `grad` is complete,
   /// and only when some input does: an op of one operand need not ask.

@@ -116,6 +116,18 @@ Var Tape::parameter(Parameter& parameter, Here here) {
   return leaf;
 }
 
+Var Tape::parameter_row(Parameter& parameter, int64_t row, Here here) {
+  Shape shape;
+  for (int axis = 1; axis < parameter.shape.rank(); ++axis) {
+    shape.push_back(parameter.shape[axis]);
+  }
+  Var leaf = this->parameter(parameter, here);
+  Node& node = leaf.node();
+  node.value = node.value.rows(row, 1).reshape(shape);
+  node.grad = node.needs_grad ? node.grad.rows(row, 1).reshape(shape) : Tensor();
+  return leaf;
+}
+
 Tensor Tape::allocate(const Shape& shape, DType dtype) {
   const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
   return {pool_.take(bytes), shape, dtype};
@@ -145,7 +157,12 @@ GradientTarget Tape::gradient_target(NodeId id) {
     return {};
   }
   if (target.parameter != nullptr) {
-    return {target.grad, std::exchange(target.parameter->grad_is_fresh, false)};
+    const bool fresh = std::exchange(target.parameter->grad_is_fresh, false);
+    const bool is_whole = target.grad.numel() == target.parameter->numel();
+    if (fresh && !is_whole) {
+      fill_zero(target.parameter->grad);  // rows that nobody reads are never written
+    }
+    return {target.grad, fresh && is_whole};
   }
   if (target.grad) {
     return {target.grad, false};

@@ -96,6 +96,8 @@ class Tape {
   Var variable(const Tensor& value, Here here = {});
   /// A parameter; its gradient is the parameter's own. Using one twice adds both contributions (tied weights).
   Var parameter(Parameter& parameter, Here here = {});
+  /// Row `row` of a parameter [n, ..] under its own shape [..]: a view, as its gradient is one of the parameter's.
+  Var parameter_row(Parameter& parameter, int64_t row, Here here = {});
 
   // --- for ops ---
 

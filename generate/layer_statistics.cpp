@@ -99,16 +99,13 @@ struct LayerNodes {
   std::vector<const Node*> hidden;      // what down_proj reads, of a mixture each expert's, the shared one's last
 };
 
-/// Whether a product's weight is a feed-forward network's down_proj, or cut out of the experts'.
+/// Whether a product's weight is a feed-forward network's down_proj, or one of the experts'.
 bool is_down_projection(Tape& tape, const Node& product) {
-  const Node* weight = &tape.node(product.inputs[1]);
-  while (weight->parameter == nullptr && weight->inputs.size() == 1) {
-    weight = &tape.node(weight->inputs[0]);
-  }
-  if (weight->parameter == nullptr) {
+  const Parameter* weight = tape.node(product.inputs[1]).parameter;
+  if (weight == nullptr) {
     return false;
   }
-  const std::string_view name = weight->parameter->name;
+  const std::string_view name = weight->name;
   return name.find(".mlp.") != std::string_view::npos && name.ends_with("down_proj.weight");
 }
 

@@ -15,19 +15,17 @@ namespace {
 class ExpertLinears {
  public:
   ExpertLinears(const Scope& scope, int64_t experts, int64_t out, int64_t in, Init init, bool bias)
-      : out_(out), in_(in), weights_(scope.declare("weight", {experts, out, in}, init)) {
+      : weights_(scope.declare("weight", {experts, out, in}, init)) {
     if (bias) {
       biases_ = &scope.store().declare_decayed(scope.name("bias"), {experts, out}, Init::constant(0), false);
     }
   }
 
   bool has_bias() const { return biases_ != nullptr; }
-  Var weight(Tape& tape, int64_t e) const { return reshape(slice(tape.parameter(weights_), 0, e, e + 1), {out_, in_}); }
-  Var bias(Tape& tape, int64_t e) const { return reshape(slice(tape.parameter(*biases_), 0, e, e + 1), {out_}); }
+  Var weight(Tape& tape, int64_t e) const { return tape.parameter_row(weights_, e); }  // [out, in]
+  Var bias(Tape& tape, int64_t e) const { return tape.parameter_row(*biases_, e); }    // [out]
 
  private:
-  int64_t out_;
-  int64_t in_;
   Parameter& weights_;
   Parameter* biases_ = nullptr;  // null: none
 };

@@ -161,12 +161,34 @@ TEST_CASE("zero_gradients forgets, the first addition overwrites, finish_gradien
   check_close(values_of(unused.grad), {0, 0}, 0);
 }
 
+TEST_CASE("a row of a parameter is read in place, and its gradient leaves the other rows 0") {
+  ParameterStore store;
+  Parameter& stack = store.declare("stack", {3, 2, 2}, Init::normal(1));
+  store.allocate(DType::float64);
+  store.initialize(1);
+  for (int64_t i = 0; i < store.gradients().numel(); ++i) {
+    set(store.gradients(), i, 77);
+  }
+  store.zero_gradients();
+  Tape tape;
+  Var last = tape.parameter_row(stack, 2);
+  CHECK(last.shape() == Shape{2, 2});
+  CHECK(last.value().data == stack.value.rows(2, 1).data);
+  tape.backward(sum_all(add(scale(tape.parameter_row(stack, 1), 3), scale(last, 5))));
+  tape.clear();
+  tape.backward(sum_all(tape.parameter_row(stack, 1)));  // micro-batches add
+  store.finish_gradients();
+  check_close(values_of(stack.grad), {0, 0, 0, 0, 4, 4, 4, 4, 5, 5, 5, 5}, 0);
+  CHECK(contains(message_of([&] { tape.parameter_row(stack, 3); }), "outside a tensor"));
+}
+
 TEST_CASE("a store without gradients leaves parameters constant") {
   ParameterStore store;
   Parameter& weight = store.declare("w", {2}, Init::constant(1));
   store.allocate(DType::float32, false);
   Tape tape;
   CHECK_FALSE(tape.parameter(weight).node().needs_grad);
+  CHECK_FALSE(tape.parameter_row(weight, 1).node().needs_grad);
 }
 
 TEST_CASE("views lay another flat buffer out under the same names") {
