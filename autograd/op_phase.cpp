@@ -32,6 +32,7 @@ constexpr Row table[] = {
     {"gelu_tanh", Phase::activations},
     {"relu", Phase::activations},
     {"silu", Phase::activations},
+    {"softplus", Phase::activations},
     {"linear_cross_entropy", Phase::loss},
     {"cross_entropy", Phase::loss},
     {"log_softmax", Phase::loss},

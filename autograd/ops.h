@@ -30,6 +30,7 @@ Var log(Var x, Here here = {});
 Var sqrt(Var x, Here here = {});
 Var tanh(Var x, Here here = {});
 Var sigmoid(Var x, Here here = {});
+Var softplus(Var x, Here here = {});  // log(1 + e^x), to its last digits where that is near 0 or near x
 Var erf(Var x, Here here = {});
 
 // --- reductions; the reduced axes stay with extent 1 ---

@@ -29,13 +29,6 @@ constexpr int64_t conv_width = 4;
 constexpr int64_t chunk = 64;
 constexpr double l2_eps = 1e-6;
 
-/// log(1 + e^x), without overflow.
-Var softplus(Var x) {
-  Var zero = x.tape().scalar(0, x.dtype());
-  Var size = maximum(x, scale(x, -1));
-  return add(maximum(x, zero), log(add_scalar(exp(scale(size, -1)), 1)));
-}
-
 /// x / sqrt(|x|^2 + eps) along the last axis.
 Var unit(Var x) {
   return div(x, sqrt(add_scalar(sum(mul(x, x), {-1}), l2_eps)));

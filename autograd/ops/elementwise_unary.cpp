@@ -121,15 +121,33 @@ struct Tanh {
   }
 };
 
+template <class T>
+T sigmoid_of(T x) {
+  const T e = std::exp(-std::abs(x));  // at most 1: never overflows
+  return x >= T{0} ? T{1} / (T{1} + e) : e / (T{1} + e);
+}
+
 struct Sigmoid {
   template <class T>
   T value(T x) const {
-    const T e = std::exp(-std::abs(x));  // at most 1: never overflows
-    return x >= T{0} ? T{1} / (T{1} + e) : e / (T{1} + e);
+    return sigmoid_of(x);
   }
   template <class T>
   T derivative(T, T y) const {
     return y * (T{1} - y);
+  }
+};
+
+// 1 + e^x would round to 1 from x = -17 down in float: log1p keeps e^x.
+struct Softplus {
+  template <class T>
+  T value(T x) const {
+    const T rest = std::log1p(std::exp(-std::abs(x)));
+    return x > T{0} ? x + rest : rest;
+  }
+  template <class T>
+  T derivative(T x, T) const {
+    return sigmoid_of(x);
   }
 };
 
@@ -177,6 +195,10 @@ Var tanh(Var x, Here here) {
 
 Var sigmoid(Var x, Here here) {
   return unary("sigmoid", x, Sigmoid{}, here);
+}
+
+Var softplus(Var x, Here here) {
+  return unary("softplus", x, Softplus{}, here);
 }
 
 Var erf(Var x, Here here) {

@@ -106,6 +106,7 @@ const std::vector<UnaryCase>& unary_cases() {
       {"sqrt", op_of(sqrt), std::sqrt, 0.5, 2},
       {"tanh", op_of(tanh), std::tanh, -2, 2},
       {"sigmoid", op_of(sigmoid), [](double x) { return 1 / (1 + std::exp(-x)); }, -4, 4},
+      {"softplus", op_of(softplus), [](double x) { return std::log(1 + std::exp(x)); }, -4, 4},
       {"erf", op_of(erf), std::erf, -2, 2}};
   return cases;
 }
@@ -193,6 +194,31 @@ TEST_CASE("unary ops: values, gradients, float against double") {
     check_gradients(c.op, list(uniform_values({3, 5}, c.low, c.high, 2)));
     const std::vector<Buffer> inputs = list(uniform_values({3, 5}, c.low, c.high, 1));
     check_close(run(c.op, inputs, DType::float32), run(c.op, inputs, DType::float64), 2e-6);
+  }
+}
+
+TEST_CASE("softplus and its gradient keep their digits from -80 to 80, on every path") {
+  for (const TapeOptions& options :
+       {TapeOptions{}, TapeOptions{.kernels = Kernels::reference}, TapeOptions{.ops = Ops::composed}}) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      const double tolerance = dtype == DType::float64 ? 1e-15 : 4e-7;
+      Buffer x({161}, dtype);
+      for (int64_t i = 0; i < 161; ++i) {
+        x.tensor().set(i, static_cast<double>(i - 80));
+      }
+      Tape tape(options);
+      Var input = tape.variable(x.tensor());
+      Var y = softplus(input);
+      tape.backward(sum_all(y));
+      for (int64_t i = 0; i < 161; ++i) {
+        const auto at = static_cast<double>(i - 80);
+        CAPTURE(at);
+        const double value = std::log1p(std::exp(at));
+        const double slope = 1 / (1 + std::exp(-at));
+        CHECK(std::abs(y.value().at(i) - value) <= tolerance * value);
+        CHECK(std::abs(input.grad().at(i) - slope) <= tolerance * slope);
+      }
+    }
   }
 }
 
