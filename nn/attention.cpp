@@ -9,6 +9,29 @@ namespace minillm {
 
 namespace {
 
+constexpr GatePosition gate_position_table[] = {
+    {"attended", GatePlace::attended,
+     [](const ModelConfig&, const QkvLayout& layout) {
+       return GatedColumns{0, layout.n_heads, layout.head_dim};
+     }},
+    {"q", GatePlace::projection,
+     [](const ModelConfig&, const QkvLayout& layout) {
+       return GatedColumns{0, layout.n_heads, layout.head_dim};
+     }},
+    {"k", GatePlace::projection,
+     [](const ModelConfig&, const QkvLayout& layout) {
+       return GatedColumns{layout.k_offset(), layout.n_kv_heads, layout.head_dim};
+     }},
+    {"v", GatePlace::projection,
+     [](const ModelConfig&, const QkvLayout& layout) {
+       return GatedColumns{layout.v_offset(), layout.n_kv_heads, layout.head_dim};
+     }},
+    {"output", GatePlace::output,
+     [](const ModelConfig& config, const QkvLayout&) {
+       return GatedColumns{0, 1, config.d_model};
+     }},
+};
+
 /// Whether the gate's logits are the second half of each head's slice of q_proj, and not another projection's.
 bool gate_is_in_q_proj(const ModelConfig& config) {
   return has_full_attention(config) && config.attention_gate == "elementwise" &&
@@ -16,6 +39,10 @@ bool gate_is_in_q_proj(const ModelConfig& config) {
 }
 
 }  // namespace
+
+std::span<const GatePosition> gate_positions() {
+  return gate_position_table;
+}
 
 QkvLayout layout_of(const ModelConfig& config) {
   return {config.n_heads, config.n_kv_heads, config.head_dim, gate_is_in_q_proj(config)};
@@ -67,7 +94,11 @@ class FullAttention final : public Sublayer {
       v_gain_ = &(scope / "v_norm").declare("weight", {whole ? kv_width() : layout_.head_dim}, gain);
     }
     if (config.attention_gate != "none" && !layout_.gated) {
-      declare_gate(config, scope);
+      const GatePosition& position =
+          get_part(gate_positions(), "model.attention_gate_position", config.attention_gate_position);
+      gate_place_ = position.place;
+      gated_ = position.columns(config, layout_);
+      gate_ = std::make_unique<HeadGate>(config, scope, gated_.heads, gated_.width);
     }
     if (config.qk_clip > 0 && q_gain_ == nullptr) {  // normalised queries do not follow the weights' size
       clip_ = std::make_unique<QkClip>(config.qk_clip, layout_, qkv_.weight(), qkv_.bias());
@@ -79,8 +110,9 @@ class FullAttention final : public Sublayer {
     Tape& tape = x.tape();
     const auto scope = tape.enter(path());
     Var qkv = qkv_.forward(x);  // [B, T, layout.width()]
-    if (qkv_gate_ != nullptr) {
-      qkv = replace_columns(qkv, gate_begin_, gate_end_, [&](Var part) { return qkv_gate_->forward(part, x); });
+    if (has_gate_at(GatePlace::projection)) {
+      const int64_t end = gated_.begin + gated_.heads * gated_.width;
+      qkv = replace_columns(qkv, gated_.begin, end, [&](Var part) { return gate_->forward(part, x); });
     }
     qkv = normalised(qkv);
     qkv = rope_.rotate(qkv, layout_);
@@ -92,11 +124,11 @@ class FullAttention final : public Sublayer {
     if (layout_.gated) {
       attended = attention_gate(attended, qkv, layout_);
     }
-    if (attended_gate_ != nullptr) {
-      attended = attended_gate_->forward(attended, x);
+    if (has_gate_at(GatePlace::attended)) {
+      attended = gate_->forward(attended, x);
     }
     Var out = out_.forward(attended);  // [B, T, d]
-    return out_gate_ != nullptr ? out_gate_->forward(out, x) : out;
+    return has_gate_at(GatePlace::output) ? gate_->forward(out, x) : out;
   }
 
  private:
@@ -139,20 +171,7 @@ class FullAttention final : public Sublayer {
     });
   }
 
-  void declare_gate(const ModelConfig& config, const Scope& scope) {
-    const std::string& position = config.attention_gate_position;
-    if (position == "attended") {
-      attended_gate_ = std::make_unique<HeadGate>(config, scope, layout_.n_heads, layout_.head_dim);
-    } else if (position == "output") {
-      out_gate_ = std::make_unique<HeadGate>(config, scope, 1, config.d_model);
-    } else {
-      const bool is_q = position == "q";
-      qkv_gate_ =
-          std::make_unique<HeadGate>(config, scope, is_q ? layout_.n_heads : layout_.n_kv_heads, layout_.head_dim);
-      gate_begin_ = is_q ? 0 : position == "k" ? layout_.k_offset() : layout_.v_offset();
-      gate_end_ = is_q ? layout_.k_offset() : position == "k" ? layout_.v_offset() : layout_.width();
-    }
-  }
+  bool has_gate_at(GatePlace place) const { return gate_ != nullptr && gate_place_ == place; }
 
   QkvLayout layout_;
   bool causal_;
@@ -164,12 +183,10 @@ class FullAttention final : public Sublayer {
   Parameter* q_gain_ = nullptr;  // null: queries and keys are used as projected
   Parameter* k_gain_ = nullptr;
   Parameter* v_gain_ = nullptr;
-  std::unique_ptr<QkClip> clip_;        // null: off
-  std::unique_ptr<HeadGate> qkv_gate_;  // null: none, likewise the others
-  std::unique_ptr<HeadGate> attended_gate_;
-  std::unique_ptr<HeadGate> out_gate_;
-  int64_t gate_begin_ = 0;  // columns of qkv that qkv_gate_ is for
-  int64_t gate_end_ = 0;
+  std::unique_ptr<QkClip> clip_;    // null: off
+  std::unique_ptr<HeadGate> gate_;  // null: none, or among the queries
+  GatePlace gate_place_ = GatePlace::attended;
+  GatedColumns gated_ = {};
 };
 
 std::unique_ptr<Sublayer> make_full(const ModelConfig& config, const Scope& block, const RopeTable& rope, int64_t) {

@@ -15,6 +15,29 @@ namespace minillm {
 /// How the model's q_proj, k_proj and v_proj write a token's row.
 QkvLayout layout_of(const ModelConfig& config);
 
+/// Where the gate of full attention stands.
+enum class GatePlace : uint8_t {
+  projection,  ///< on queries, keys or values as projected, before norms and rotation
+  attended,    ///< on what the heads attended to, before o_proj
+  output,      ///< behind o_proj
+};
+
+/// `heads` slices of `width` columns each, from column `begin` on.
+struct GatedColumns {
+  int64_t begin;
+  int64_t heads;
+  int64_t width;
+};
+
+/// A row of the table of the gate's places (config key model.attention_gate_position).
+struct GatePosition {
+  std::string_view name;
+  GatePlace place;
+  GatedColumns (*columns)(const ModelConfig& config, const QkvLayout& layout);  ///< of what stands at the place
+};
+
+std::span<const GatePosition> gate_positions();
+
 /// What a layer's mixer costs beside the products with its weights, for ledgers.
 struct MixerCost {
   int64_t score_width = 0;     ///< n_heads * head_dim where every query meets every key it sees, else 0

@@ -64,7 +64,6 @@ struct Word {
 constexpr Word position_words[] = {{"rope"}, {"learned"}, {"sinusoidal"}, {"none"}};
 constexpr Word gates[] = {{"none"}, {"elementwise"}, {"headwise"}};
 constexpr Word gate_activations[] = {{"sigmoid"}, {"silu"}};
-constexpr Word gate_positions[] = {{"attended"}, {"q"}, {"k"}, {"v"}, {"output"}};
 constexpr Word norm_spans[] = {{"head"}, {"width"}};
 constexpr Word gdn_gates[] = {{"silu"}, {"sigmoid"}};
 constexpr Word gdn_forms[] = {{"chunked"}, {"recurrent"}};
@@ -118,8 +117,7 @@ void check_words(Problems& problems, const ModelConfig& config) {
   expect_word(problems, std::span<const Word>(gates), "model.attention_gate", config.attention_gate);
   expect_word(problems, std::span<const Word>(gate_activations), "model.attention_gate_activation",
               config.attention_gate_activation);
-  expect_word(problems, std::span<const Word>(gate_positions), "model.attention_gate_position",
-              config.attention_gate_position);
+  expect_word(problems, gate_positions(), "model.attention_gate_position", config.attention_gate_position);
   expect_word(problems, std::span<const Word>(norm_spans), "model.qk_norm_over", config.qk_norm_over);
   expect_word(problems, std::span<const Word>(gdn_gates), "model.gdn_gate", config.gdn_gate);
   expect_word(problems, std::span<const Word>(gdn_forms), "model.gdn_form", config.gdn_form);
