@@ -101,14 +101,13 @@ class FullAttention final : public Sublayer {
       gate_ = std::make_unique<HeadGate>(config, scope, gated_.heads, gated_.width);
     }
     if (config.qk_clip > 0 && q_gain_ == nullptr) {  // normalised queries do not follow the weights' size
-      clip_ = std::make_unique<QkClip>(config.qk_clip, layout_, qkv_.weight(), qkv_.bias());
-      scope.store().follow_updates(*clip_);
+      clip_ =
+          std::make_unique<QkClip>(config.qk_clip, scope.store(), layout_.n_heads, layout_.n_kv_heads, score_rows());
     }
   }
 
   Var forward(Var x) const override {
-    Tape& tape = x.tape();
-    const auto scope = tape.enter(path());
+    const auto scope = x.tape().enter(path());
     Var qkv = qkv_.forward(x);  // [B, T, layout.width()]
     if (has_gate_at(GatePlace::projection)) {
       const int64_t end = gated_.begin + gated_.heads * gated_.width;
@@ -118,8 +117,8 @@ class FullAttention final : public Sublayer {
     qkv = rope_.rotate(qkv, layout_);
     // [B, T, n_heads * head_dim]
     Var attended = causal_ ? causal_attention(qkv, layout_) : bidirectional_attention(qkv, layout_);
-    if (clip_ != nullptr && tape.options().record && tape.options().training) {
-      clip_->observe(largest_scores(qkv, attended, layout_, causal_));
+    if (clip_ != nullptr) {
+      clip_->observe(qkv, attended, layout_, causal_);
     }
     if (layout_.gated) {
       attended = attention_gate(attended, qkv, layout_);
@@ -172,6 +171,14 @@ class FullAttention final : public Sublayer {
   }
 
   bool has_gate_at(GatePlace place) const { return gate_ != nullptr && gate_place_ == place; }
+
+  /// What scores are products of: the whole of each head's query and of each key.
+  std::vector<ScoreRows> score_rows() const {
+    const int64_t width = layout_.head_dim;
+    const HeadRows queries = {&qkv_.weight(), qkv_.bias(), 0, layout_.q_stride(), width};
+    const HeadRows keys = {&qkv_.weight(), qkv_.bias(), layout_.k_offset(), width, width};
+    return {{queries, keys}};
+  }
 
   QkvLayout layout_;
   bool causal_;

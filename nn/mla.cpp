@@ -5,6 +5,7 @@
 #include "nn/attention.h"
 #include "nn/head_gate.h"
 #include "nn/norm.h"
+#include "nn/qk_clip.h"
 
 #include <vector>
 
@@ -60,6 +61,9 @@ class LatentAttention final : public Sublayer {
     if (config.attention_gate != "none") {
       gate_ = std::make_unique<HeadGate>(config, scope, sizes_.heads, sizes_.head_dim);
     }
+    if (config.qk_clip > 0) {
+      clip_ = std::make_unique<QkClip>(config.qk_clip, scope.store(), sizes_.heads, sizes_.heads, score_rows());
+    }
   }
 
   Var forward(Var x) const override {
@@ -67,6 +71,9 @@ class LatentAttention final : public Sublayer {
     const QkvLayout layout = {sizes_.heads, sizes_.heads, sizes_.head_dim, false};
     Var qkv = rope_.rotate(queries_keys_values(x), layout);
     Var attended = causal_ ? causal_attention(qkv, layout) : bidirectional_attention(qkv, layout);
+    if (clip_ != nullptr) {
+      clip_->observe(qkv, attended, layout, causal_);
+    }
     return out_.forward(gate_ != nullptr ? gate_->forward(attended, x) : attended);
   }
 
@@ -91,6 +98,15 @@ class LatentAttention final : public Sublayer {
     return concat(parts, -1);
   }
 
+  /// What scores are products of: the rotated elements, whose key all heads share, and the plain ones.
+  std::vector<ScoreRows> score_rows() const {
+    const auto queries = [this](int64_t first, int64_t count) {
+      return HeadRows{&q_->weight(), q_->bias(), first, sizes_.head_dim, count};
+    };
+    const HeadRows plain_keys = {&kv_b_.weight(), nullptr, 0, sizes_.plain + sizes_.head_dim, sizes_.plain};
+    return {{queries(0, sizes_.rotated), {}}, {queries(sizes_.rotated, sizes_.plain), plain_keys}};
+  }
+
   MlaSizes sizes_;
   bool causal_;
   int64_t kv_rank_;
@@ -103,6 +119,7 @@ class LatentAttention final : public Sublayer {
   std::unique_ptr<Norm> q_a_norm_;  // likewise
   std::unique_ptr<Linear> q_;
   std::unique_ptr<HeadGate> gate_;  // null: none
+  std::unique_ptr<QkClip> clip_;    // null: off
 };
 
 }  // namespace

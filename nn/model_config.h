@@ -63,7 +63,7 @@ struct ModelConfig {
   bool qk_norm = false;                 ///< RMSNorm of every query and key before rotation
   bool qkv_norm = false;                ///< the same, and of every value
   std::string qk_norm_over = "head";    ///< what one of these norms runs over: head, width (all heads at once)
-  double qk_clip = 0;                   ///< full attention: above this score an update scales a head's q and k; 0: off
+  double qk_clip = 0;                   ///< full and mla: above this score an update scales a head's q and k; 0: off
   std::string attention_gate = "none";  ///< a factor made of the token: none, elementwise, headwise
   std::string attention_gate_activation = "sigmoid";  ///< of that factor: sigmoid, silu
   std::string attention_gate_position = "attended";   ///< what it multiplies: attended (before o_proj), q, k, v, output

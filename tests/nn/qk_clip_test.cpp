@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 using namespace minillm;
 using test::normal_values;
@@ -33,12 +35,22 @@ class ScoredAttention {
     attention_->forward(tape.variable(x.tensor()));
     for (NodeId id = 0; id < tape.size(); ++id) {
       Node& node = tape.node(id);
-      if (std::string_view(node.op) == "rope") {
-        Var qkv = tape.var(node);
+      if (std::string_view(node.op) == "causal_attention") {
+        Var qkv = tape.var(tape.node(node.inputs[0]));
         return largest_scores(qkv, qkv, layout_of(config_), true);
       }
     }
-    FAIL("no rotated queries and keys");
+    FAIL("no attention");
+    return {};
+  }
+
+  std::vector<double> weights(std::string_view name) const {
+    for (const NamedTensor& tensor : store_.named_tensors()) {
+      if (tensor.name == name) {
+        return numbers_of(tensor.value);
+      }
+    }
+    FAIL("no weight " << std::string(name));
     return {};
   }
 
@@ -70,17 +82,22 @@ double largest_of(const std::vector<double>& scores) {
 TEST_CASE("QK-Clip brings every head above the threshold down to it") {
   struct Row {
     const char* what;
-    int64_t kv_heads;
-    bool bias;
-    const char* gate;
+    void (*change)(ModelConfig&);
   };
-  for (const Row& row : {Row{"own keys", 4, false, "none"}, Row{"shared keys", 2, true, "none"},
-                         Row{"a gate among the queries", 1, true, "elementwise"}}) {
+  const Row rows[] = {
+      {"own keys", [](ModelConfig&) {}},
+      {"shared keys", [](ModelConfig& c) { c.n_kv_heads = 2, c.bias = true; }},
+      {"a gate among the queries",
+       [](ModelConfig& c) { c.n_kv_heads = 1, c.bias = true, c.attention_gate = "elementwise"; }},
+      {"a latent", [](ModelConfig& c) { c.attention = "mla", c.rope_fraction = 0.5, c.bias = true; }},
+      {"latents of both", [](ModelConfig& c) { c.attention = "mla", c.rope_fraction = 0.5, c.mla_q_rank = 5; }},
+      {"a latent, one rotated key for all heads", [](ModelConfig& c) { c.attention = "mla", c.bias = true; }},
+      {"a latent, nothing rotated", [](ModelConfig& c) { c.attention = "mla", c.position = "none"; }},
+  };
+  for (const Row& row : rows) {
     CAPTURE(row.what);
     ModelConfig config;
-    config.n_kv_heads = row.kv_heads;
-    config.bias = row.bias;
-    config.attention_gate = row.gate;
+    row.change(config);
     const Buffer x = normal_values({2, T, 12}, 9);
     const std::vector<double> before = ScoredAttention(config).run(x);
     config.qk_clip = largest_of(before) / 2;
@@ -106,6 +123,40 @@ TEST_CASE("QK-Clip leaves the bits of heads below the threshold") {
   const std::vector<double> before = bench.run(x);
   bench.store().updated();
   CHECK(bench.run(x) == before);
+}
+
+TEST_CASE("of a latent's head the shared rotated key stays, its queries take gamma, the plain ones the root") {
+  ModelConfig config;
+  config.attention = "mla";
+  config.rope_fraction = 0.5;
+  const Buffer x = normal_values({2, T, 12}, 9);
+  const std::vector<double> before = ScoredAttention(config).run(x);
+  const auto largest = std::max_element(before.begin(), before.end());
+  std::vector<double> others = before;
+  others.erase(others.begin() + (largest - before.begin()));
+  config.qk_clip = (*largest + largest_of(others)) / 2;  // one head alone is above it
+  ScoredAttention bench(config);
+  bench.run(x);
+  const std::vector<double> q = bench.weights("self_attn.q_proj.weight");
+  const std::vector<double> kv_a = bench.weights("self_attn.kv_a_proj.weight");
+  const std::vector<double> kv_b = bench.weights("self_attn.kv_b_proj.weight");
+  bench.store().updated();
+  const double gamma = config.qk_clip / *largest;
+  const int64_t head = largest - before.begin();
+  const std::vector<double> clipped_q = bench.weights("self_attn.q_proj.weight");
+  for (int64_t i = 0; i < std::ssize(q); ++i) {  // rows of 12: of each head two rotated, two plain
+    const int64_t row = i / 12;
+    const double factor = row / 4 != head ? 1 : row % 4 < 2 ? gamma : std::sqrt(gamma);
+    CHECK(clipped_q[static_cast<size_t>(i)] == doctest::Approx(factor * q[static_cast<size_t>(i)]).epsilon(1e-12));
+  }
+  const std::vector<double> clipped_kv_b = bench.weights("self_attn.kv_b_proj.weight");
+  for (int64_t i = 0; i < std::ssize(kv_b); ++i) {  // rows of 3: of each head two of keys, four of values
+    const int64_t row = i / 3;
+    const double factor = row / 6 == head && row % 6 < 2 ? std::sqrt(gamma) : 1;
+    CHECK(clipped_kv_b[static_cast<size_t>(i)] ==
+          doctest::Approx(factor * kv_b[static_cast<size_t>(i)]).epsilon(1e-12));
+  }
+  CHECK(bench.weights("self_attn.kv_a_proj.weight") == kv_a);
 }
 
 TEST_CASE("every attention names the same largest scores: fast, reference, composed, in float and double") {

@@ -25,6 +25,10 @@ TEST_CASE("a key that was set and has no effect is told, with its place and what
   CHECK(notes_of("[model]\nattention = \"mla\"\nrope_fraction = 0.5\nattention_gate = \"headwise\"\n"
                  "attention_gate_position = \"v\"\n") ==
         Notes{"a.toml:5: model.attention_gate_position is not used: model.attention is \"mla\""});
+  CHECK(notes_of("[model]\nattention = \"gdn\"\nqk_clip = 100\n") ==
+        Notes{"a.toml:3: model.qk_clip is not used: model.attention is \"gdn\""});
+  CHECK(notes_of("[model]\nqk_norm = true\nqk_clip = 100\n") ==
+        Notes{"a.toml:3: model.qk_clip is not used: model.qk_norm is true"});
 }
 
 TEST_CASE("a key that has its effect, or was not set, is not told") {
@@ -33,4 +37,5 @@ TEST_CASE("a key that has its effect, or was not set, is not told") {
   CHECK(notes_of("[model]\nattention = \"hybrid\"\nn_kv_heads = 2\ngdn_key_heads = 2\nfull_attention_every = 3\n")
             .empty());
   CHECK(notes_of("[model]\nffn = \"swiglu_clamp\"\nffn_limit = 7\n").empty());
+  CHECK(notes_of("[model]\nattention = \"mla\"\nqk_clip = 100\n").empty());
 }
