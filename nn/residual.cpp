@@ -63,16 +63,41 @@ std::unique_ptr<StreamEnds> make_attention_ends(const ModelConfig& config, const
 namespace {
 
 constexpr ResidualKind residual_table[] = {
-    {.name = "plain", .make = make_plain, .make_ends = make_plain_ends, .has_post = true},
-    {.name = "none", .make = make_none, .make_ends = make_plain_ends, .has_post = true},
-    {.name = "mhc", .make = make_mhc, .make_ends = make_mhc_ends, .widens = true},
-    {.name = "gated", .make = make_gated_residual, .make_ends = make_gated_ends, .widens = true, .normalises = true},
-    {.name = "attnres", .make = make_attention_residual, .make_ends = make_attention_ends},
+    {.name = "plain",
+     .make = make_plain,
+     .make_ends = make_plain_ends,
+     .has_post = true,
+     .join = "add",
+     .write = "an addition: x + what the sublayer wrote"},
+    {.name = "none",
+     .make = make_none,
+     .make_ends = make_plain_ends,
+     .has_post = true,
+     .join = "no add",
+     .write = "the sublayer's output replaces the stream"},
+    {.name = "mhc",
+     .make = make_mhc,
+     .make_ends = make_mhc_ends,
+     .widens = true,
+     .read = "weights for reading, mixing and writing, and the streams' weighted sum",
+     .join = "write",
+     .write = "the streams are mixed; each gets its share of what the sublayer wrote"},
+    {.name = "gated",
+     .make = make_gated_residual,
+     .make_ends = make_gated_ends,
+     .widens = true,
+     .normalises = true,
+     .read = "the mean of the streams, normalised, each channel gated",
+     .join = "write",
+     .write = "an addition to each stream, by its gate",
+     .write_scope = "inject_proj."},
+    {.name = "attnres",
+     .make = make_attention_residual,
+     .make_ends = make_attention_ends,
+     .read = "attention over what the embedding and the sublayers before wrote",
+     .join = "keep",
+     .write = "what the sublayer wrote, or its block's sum, is kept for those behind"},
 };
-
-const ResidualKind& kind_of(const ModelConfig& config) {
-  return get_part(residual_kinds(), "model.residual", config.residual);
-}
 
 }  // namespace
 
@@ -84,28 +109,32 @@ std::span<const ResidualKind> residual_kinds() {
   return residual_table;
 }
 
+const ResidualKind& residual_kind_of(const ModelConfig& config) {
+  return get_part(residual_kinds(), "model.residual", config.residual);
+}
+
 NormPosition norm_position_of(const ModelConfig& config) {
   return get_part(norm_position_kinds(), "model.norm_position", config.norm_position).position;
 }
 
 std::unique_ptr<Residual> make_residual(const ModelConfig& config, const Scope& scope) {
-  return kind_of(config).make(config, scope);
+  return residual_kind_of(config).make(config, scope);
 }
 
 int64_t stream_count(const ModelConfig& config) {
-  return kind_of(config).widens ? config.residual_streams : 1;
+  return residual_kind_of(config).widens ? config.residual_streams : 1;
 }
 
 std::unique_ptr<StreamEnds> make_stream_ends(const ModelConfig& config, const Scope& scope) {
-  return kind_of(config).make_ends(config, scope);
+  return residual_kind_of(config).make_ends(config, scope);
 }
 
 bool has_sublayer_norms(const ModelConfig& config) {
-  return config.norm != "none" && !kind_of(config).normalises;
+  return config.norm != "none" && !residual_kind_of(config).normalises;
 }
 
 std::unique_ptr<Norm> make_sublayer_norm(const ModelConfig& config, const Scope& scope) {
-  return kind_of(config).normalises ? make_no_norm(scope) : make_norm(config, scope, config.d_model);
+  return residual_kind_of(config).normalises ? make_no_norm(scope) : make_norm(config, scope, config.d_model);
 }
 
 Var copies(Var x, int64_t n) {

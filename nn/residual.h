@@ -48,9 +48,17 @@ struct ResidualKind {
   bool has_post = false;    ///< norm_position = "post" means something: a norm behind the addition
   bool widens = false;      ///< the stream is residual_streams vectors a token
   bool normalises = false;  ///< what it hands to a sublayer is normalised already: blocks have no norms
+  // For people, in the order of the tape.
+  std::string_view read = "";         ///< what it makes for the sublayer; "": the sublayer reads the stream as it is
+  std::string_view join = "";         ///< the name of the step behind the sublayer
+  std::string_view write = "";        ///< what that does
+  std::string_view write_scope = "";  ///< under the connection's own: parameters of that step; "": all are read first
 };
 
 std::span<const ResidualKind> residual_kinds();
+
+/// The one that `config.residual` names.
+const ResidualKind& residual_kind_of(const ModelConfig& config);
 
 /// The connection that `config.residual` names, with parameters (if it has any) under `scope`
 /// ("...attention_residual", "...mlp_residual").

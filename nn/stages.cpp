@@ -35,20 +35,6 @@ std::string norm_text(const ModelConfig& config) {
   return config.norm == "batchnorm" ? "over all tokens of the batch" : "each token by itself";
 }
 
-std::string residual_step(const ModelConfig& config) {
-  return config.residual == "plain" ? "add" : config.residual == "none" ? "no add" : "read and write";
-}
-
-std::string residual_text(const ModelConfig& config) {
-  if (config.residual == "plain") {
-    return "an addition: x + what the sublayer wrote";
-  }
-  if (config.residual == "none") {
-    return "the sublayer's output replaces the stream";
-  }
-  return fmt::format("model.residual = \"{}\": what the sublayer reads, and where it writes", config.residual);
-}
-
 std::string position_text(const ModelConfig& config) {
   if (config.position == "none") {
     return "none: model.position = \"none\"";
@@ -71,14 +57,23 @@ struct Half {
 void add_half(const Transformer& model, const Half& half, std::vector<Stage>& steps) {
   const ModelConfig& config = model.config();
   const NormPosition position = norm_position_of(config);
+  const ResidualKind& residual = residual_kind_of(config);
   const std::string row = shape_text(config.d_model);
   const std::string stream = stream_text(config);
   const std::string normed = position == NormPosition::post ? stream : row;
   const Stage norm = {"norm", normed, normed, parameters_under(model, half.norm), norm_text(config)};
   const Stage sublayer = {half.name, row, row, parameters_under(model, half.sublayer), half.what};
-  const Stage add = {residual_step(config), stream, stream, parameters_under(model, half.residual),
-                     residual_text(config)};
+  const int64_t of_residual = parameters_under(model, half.residual);
+  const int64_t of_write = residual.write_scope.empty()
+                               ? 0
+                               : parameters_under(model, fmt::format("{}{}", half.residual, residual.write_scope));
+  const bool reads = !residual.read.empty();
+  const Stage read = {"read", stream, row, of_residual - of_write, std::string(residual.read)};
+  const Stage join = {std::string(residual.join), reads ? row : stream, stream, of_write, std::string(residual.write)};
   const bool has_norm = has_sublayer_norms(config);
+  if (reads) {
+    steps.push_back(read);
+  }
   if (has_norm && position == NormPosition::pre) {
     steps.push_back(norm);
   }
@@ -86,7 +81,7 @@ void add_half(const Transformer& model, const Half& half, std::vector<Stage>& st
   if (has_norm && position == NormPosition::sublayer_output) {
     steps.push_back(norm);
   }
-  steps.push_back(add);
+  steps.push_back(join);
   if (has_norm && position == NormPosition::post) {
     steps.push_back(norm);
   }

@@ -22,8 +22,9 @@ struct Stage {
 /// Embeddings, the layers together, final norm and head. What the config leaves out stands there with its reason.
 std::vector<Stage> model_stages(const Transformer& model);
 
-/// Of one layer: its input, then norm, mixer, addition, norm, feed-forward network, addition, in the order in which the
-/// config has them.
+/// Of one layer: its input, then norm, mixer, addition, norm, feed-forward network, addition, in the order in which
+/// they stand on the tape. Where the residual connection is no addition each half begins with its read and ends with
+/// its write.
 std::vector<Stage> layer_steps(const Transformer& model, int64_t layer);
 
 /// How often sublayers write to the residual stream, in all layers.

@@ -87,10 +87,86 @@ TEST_CASE("the steps stand in the order of norm_position, and what is left out i
   CHECK(steps_of([](ModelConfig& c) { c.residual = "none", c.norm = "none", c.attention = "gdn"; }) ==
         Names{"input", "token mixer: linear attention", "no add", "FFN", "no add"});
   CHECK(steps_of([](ModelConfig& c) { c.residual = "gated", c.ffn = "none"; }) ==
-        Names{"input", "token mixer: attention", "read and write"});
+        Names{"input", "read", "token mixer: attention", "write"});
+}
+
+TEST_CASE("a connection that is no addition reads before its sublayer and writes behind it") {
   const Transformer wide(with([](ModelConfig& c) { c.residual = "mhc"; }));
-  CHECK(layer_steps(wide, 0)[3].reads == "[T, 4, 256]");
-  CHECK(layer_steps(wide, 0)[2].reads == "[T, 256]");
+  const std::vector<Stage> steps = layer_steps(wide, 0);
+  CHECK(names(steps) ==
+        Names{"input", "read", "norm", "token mixer: attention", "write", "read", "norm", "FFN", "write"});
+  CHECK(steps[1].reads == "[T, 4, 256]");
+  CHECK(steps[1].writes == "[T, 256]");
+  CHECK(steps[1].parameters == 24 * 4 * 256 + 24 + 3);
+  CHECK(steps[3].reads == "[T, 256]");
+  CHECK(steps[4].reads == "[T, 256]");
+  CHECK(steps[4].writes == "[T, 4, 256]");
+  CHECK(steps[4].parameters == 0);
+  const std::vector<Stage> gated =
+      layer_steps(Transformer(with([](ModelConfig& c) { c.residual = "gated", c.residual_rank = 8; })), 0);
+  CHECK(gated[1].parameters == 4 * 256 + 2 * 8 * 4 * 256);
+  CHECK(gated[3].parameters == 4 * 4 * 256);
+}
+
+namespace {
+
+/// The parts of layer 0 that made the nodes of a forward pass, each as often as its turn came.
+Names parts_on_tape(const Transformer& model) {
+  const std::string_view layer = "model.layers.0.";
+  Tape tape({.record = false, .retain = true});
+  model.streams(tape, std::vector<int32_t>{1, 2, 3}, 1);
+  Names parts;
+  for (NodeId id = 0; id < tape.size(); ++id) {
+    std::string_view scope = tape.node(id).scope;
+    if (scope.starts_with(layer)) {
+      scope.remove_prefix(layer.size());
+      const std::string part(scope.substr(0, scope.find('.')));
+      if (parts.empty() || parts.back() != part) {
+        parts.push_back(part);
+      }
+    }
+  }
+  return parts;
+}
+
+/// The same as the steps tell it.
+Names parts_of_steps(const Transformer& model) {
+  Names parts;
+  bool is_second = false;
+  for (const Stage& step : layer_steps(model, 0)) {
+    const bool is_mixer = step.name.starts_with("token mixer");
+    if (step.name == "norm") {
+      parts.emplace_back(is_second ? "post_attention_layernorm" : "input_layernorm");
+    } else if (is_mixer || step.name == "FFN") {
+      parts.emplace_back(is_mixer ? "self_attn" : "mlp");
+    } else if (step.name == "read" || step.name == "write" || step.name == "add") {
+      parts.emplace_back(is_second ? "mlp_residual" : "attention_residual");
+    }
+    is_second = is_second || step.name == "write" || step.name.ends_with("add") || step.name == "keep";
+  }
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("the steps are those of the tape, in its order") {
+  const auto changes = {
+      +[](ModelConfig&) {},
+      +[](ModelConfig& c) { c.residual = "mhc"; },
+      +[](ModelConfig& c) { c.residual = "mhc", c.norm_position = "sublayer_output"; },
+      +[](ModelConfig& c) { c.residual = "gated"; },
+      +[](ModelConfig& c) { c.residual = "attnres"; },
+      +[](ModelConfig& c) { c.residual = "none"; },
+  };
+  for (const auto change : changes) {
+    ModelConfig config = with([](ModelConfig& c) { c.d_model = 16, c.n_heads = 2, c.d_ff = 24, c.n_layers = 1; });
+    change(config);
+    derive(config, 0, 256);
+    Transformer model(config);
+    model.allocate(DType::float64, 1, false);
+    CAPTURE(config.residual);
+    CHECK(parts_on_tape(model) == parts_of_steps(model));
+  }
 }
 
 TEST_CASE("the feed-forward network sees each token by itself, attention does not") {
