@@ -9,6 +9,16 @@ def against(row, reference):
     return f"{losses[0]} against {losses[1]}, {row['sentence']}"
 
 
+def outcome_of(row, unigram):
+    if not claims.has_ended(row):
+        return "goes on"
+    if row["diverged"]:
+        return "diverges"
+    if row["stalled"]:
+        return "stalls"
+    return "trains" if claims.trains(row, unigram) else "does not get half a nat below the unigram loss"
+
+
 def where_the_norm_stands(reports):
     report = reports.get("post_ln_warmup")
     if report is None:
@@ -23,12 +33,12 @@ def where_the_norm_stands(reports):
                          f"{surges[1]} |")
     hard = claims.cell(report, "pre", "0.01", 0)
     unigram = report["unigram_loss"]
-    outcome = "diverges" if hard["diverged"] else "trains" if claims.trains(hard, unigram) else "stalls"
     ahead = sum(1 for lr in claims.LRS for warmup in (0, 100)
                 if claims.trains(claims.cell(report, "pre", lr, warmup), unigram) and
                 not claims.trains(claims.cell(report, "post", lr, warmup), unigram))
-    return "\n".join(lines) + (f"\n\nAt 1e-2 without warm-up pre-norm {outcome}: {claims.state(hard)}. In {ahead} of "
-                              f"the six cells\npre-norm trains and post-norm does not.")
+    return "\n".join(lines) + (f"\n\nAt 1e-2 without warm-up pre-norm {outcome_of(hard, unigram)}: "
+                              f"{claims.state(hard)}. In {ahead} of the six cells\npre-norm trains and post-norm does "
+                              "not.")
 
 
 def which_norm(reports):
@@ -37,6 +47,8 @@ def which_norm(reports):
         return NOT_YET.format("ablations")
     base, layer = claims.variant(report, "baseline"), claims.variant(report, "layernorm")
     speeds = [row["tokens_per_s"] for row in (base, layer)]
+    if None in speeds:
+        return f"LayerNorm {against(layer, base)}. Their speeds are not known."
     return (f"LayerNorm {against(layer, base)}. Speed alone, median of {layer['speed_measurements']}: RMSNorm "
             f"{speeds[0]:,.0f} tokens/s, "
             f"LayerNorm {speeds[1]:,.0f}, {speeds[1] / speeds[0]:.3f} times.")
