@@ -14,7 +14,6 @@ namespace minillm {
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double most_difference = 1;  // per cent of the parameters that two compared models may differ by
 constexpr double wide = 3;             // times sigma: a group whose own seeds spread wider is no matter of that noise
 
@@ -184,7 +183,7 @@ Judgement compare_group(const Comparison& comparison, RunGroup& group) {
   const double parameters = static_cast<double>(reference.parameters);
   group.parameter_difference = 100 * (static_cast<double>(group.parameters) - parameters) / parameters;
   group.delta = group.val_loss - reference.val_loss;
-  group.delta_sigmas = group.noise.is_known() ? group.delta / group.noise.sigma : nan;
+  group.delta_sigmas = group.noise.is_known() ? group.delta / group.noise.sigma : not_known;
   const std::string reason = obstacle(comparison, group, reference);
   if (!reason.empty()) {
     return {Verdict::refused, reason};
@@ -205,7 +204,7 @@ double Comparison::unigram_loss() const {
       return run.summary.unigram_loss;
     }
   }
-  return nan;
+  return not_known;
 }
 
 std::string_view verdict_word(Verdict verdict) {

@@ -16,13 +16,16 @@
 
 namespace minillm {
 
+/// NaN: a number that runs do not tell.
+inline constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+
 /// What only the seed changes: the spread of one config's final validation losses.
 struct NoiseFloor {
   std::string of;      ///< the group it was measured on; "" = there is none
   int64_t seeds = 0;   ///< different ones
   double sigma = 0;    ///< sample standard deviation, nats a token
   double range = 0;    ///< largest less smallest
-  double same_seed_difference = std::numeric_limits<double>::quiet_NaN();  ///< largest of two runs with one seed
+  double same_seed_difference = not_known;  ///< largest of two runs with one seed
 
   bool is_known() const { return seeds >= 2 && sigma > 0; }
   bool is_enough() const { return is_known() && seeds >= 5; }  ///< what a verdict needs
@@ -41,11 +44,11 @@ struct RunGroup {
   size_t reference = 0;      ///< index of the group it is compared with; its own: with none
   std::string missing_reference = {};  ///< the plan's, which has no runs; "" = it is there
   int64_t parameters = 0;
-  double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< mean of the final ones, nats a token
-  double val_sd = std::numeric_limits<double>::quiet_NaN();    ///< its own spread; NaN of a single seed
-  double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
+  double val_loss = not_known;  ///< mean of the final ones, nats a token
+  double val_sd = not_known;    ///< its own spread; NaN of a single seed
+  double tokens_per_s = not_known;
   std::vector<double> speeds = {};  ///< tokens a second, measured alone; empty: tokens_per_s is the median over the runs
-  double grad_norm_max_first_100 = std::numeric_limits<double>::quiet_NaN();  ///< the largest of its runs
+  double grad_norm_max_first_100 = not_known;  ///< the largest of its runs
   int64_t ended = 0;     ///< runs that came to an end
   int64_t failed = 0;    ///< of these, by an update that was not finite: they have no final loss
   int64_t stalled = 0;   ///< of these
@@ -55,9 +58,9 @@ struct RunGroup {
   bool has_ended() const { return ended == static_cast<int64_t>(runs.size()); }
 
   // Against the reference; NaN where there is no comparison.
-  double parameter_difference = std::numeric_limits<double>::quiet_NaN();  ///< per cent
-  double delta = std::numeric_limits<double>::quiet_NaN();                 ///< val_loss less the reference's
-  double delta_sigmas = std::numeric_limits<double>::quiet_NaN();
+  double parameter_difference = not_known;  ///< per cent
+  double delta = not_known;                 ///< val_loss less the reference's
+  double delta_sigmas = not_known;
   Verdict verdict = Verdict::unfinished;
   std::string sentence = {};  ///< the verdict in words, with its numbers
   std::vector<ConfigChange> changes = {};

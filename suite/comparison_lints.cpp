@@ -4,7 +4,6 @@
 #include "suite/speed.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace minillm {
 
@@ -55,7 +54,7 @@ double late_train_loss(const Comparison& comparison, const RunGroup& group) {
       ++count;
     }
   }
-  return count == 0 ? std::nan("") : sum / static_cast<double>(count);
+  return count == 0 ? not_known : sum / static_cast<double>(count);
 }
 
 /// The same plain network but for its depth (and the width that keeps its size).

@@ -11,8 +11,6 @@ namespace minillm {
 
 namespace {
 
-constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
-
 std::string settings_of(const RunRecord& run) {
   return settings_text(run.config, [](const ConfigKey& key) { return !is_repeat_setting(key.path()); });
 }
