@@ -161,6 +161,22 @@ def post_fails_deep(report):
     return (HOLDS if failing and failing[0] <= 48 else FAILS), f"{first}; {states(rows)}"
 
 
+def post_oscillates(report):
+    """Up to 12 layers post-norm's loss swings less than twice as wide as pre-norm's, from 48 on more than that, and
+    pre-norm's at 100 layers less than twice as wide as at 4."""
+    widths = {placement: {depth: row["loss_oscillation"] for depth, row in at_depths(report, placement).items()}
+              for placement in ("pre", "post")}
+    if any(width is None for rows in widths.values() for width in rows.values()):
+        raise Open("how far some loss swings is not known")
+    ratios = {depth: widths["post"][depth] / widths["pre"][depth] for depth in DEPTHS}
+    deepest = widths["pre"][DEPTHS[-1]] / widths["pre"][DEPTHS[0]]
+    holds = (all((ratio > 2) == (depth > 24) for depth, ratio in ratios.items() if depth != 24) and deepest < 2)
+    return (HOLDS if holds else FAILS), (
+        "post-norm's loss swings as wide as pre-norm's times " +
+        ", ".join(f"{ratio:.2f} at {depth} layers" for depth, ratio in ratios.items()) +
+        f"; pre-norm's at {DEPTHS[-1]} layers as at {DEPTHS[0]} times {deepest:.2f}")
+
+
 def late_loss(report, name):
     """Mean training loss of the last tenth of the steps, over a variant's runs."""
     curves = [report["runs"][index]["loss"] for index in variant(report, name)["runs"]]
@@ -338,6 +354,8 @@ CLAIMS = {
     "depth": [
         ("C06", "pre-norm trains at every depth up to 100 layers", pre_trains_deep),
         ("C06", "post-norm stalls or diverges at some depth up to 48", post_fails_deep),
+        ("C06", "post-norm's loss is calm up to 12 layers and oscillates beyond 24, pre-norm's is calm at 100",
+         post_oscillates),
         ("C10", "without a residual stream deeper is worse, though gradients look normal", plain_degrades),
     ],
     "ladder": [

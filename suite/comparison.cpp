@@ -15,6 +15,7 @@ namespace minillm {
 namespace {
 
 constexpr double most_difference = 1;  // per cent of the parameters that two compared models may differ by
+constexpr double swinging = 2;         // times the reference's oscillation: told beside the verdict
 constexpr double wide = 3;             // times sigma: a group whose own seeds spread wider is no matter of that noise
 
 void form_groups(Comparison& comparison, const ComparisonPlan& plan) {
@@ -111,7 +112,7 @@ std::string obstacle(const Comparison& comparison, const RunGroup& group, const 
 }
 
 /// What stands beside a verdict.
-std::string flags_of(const RunGroup& group) {
+std::string flags_of(const RunGroup& group, const RunGroup& reference) {
   std::vector<std::string> flags;
   if (group.stalled > 0) {
     flags.push_back(fmt::format("{} of {} stalled at the unigram loss", group.stalled, group.ended));
@@ -121,6 +122,10 @@ std::string flags_of(const RunGroup& group) {
   }
   if (group.val_sd > wide * group.noise.sigma && group.noise.is_known()) {
     flags.push_back(fmt::format("its own seeds spread over {:.0f} sigma", group.val_sd / group.noise.sigma));
+  }
+  if (group.loss_oscillation > swinging * reference.loss_oscillation) {
+    flags.push_back(fmt::format("its loss swings {:.1f} times as wide",
+                                group.loss_oscillation / reference.loss_oscillation));
   }
   return flags.empty() ? "" : "; " + join(flags);
 }
@@ -231,7 +236,7 @@ Comparison compare(std::vector<RunRecord> runs, const ComparisonPlan& plan) {
   for (RunGroup& group : comparison.groups) {
     Judgement judgement = compare_group(comparison, group);
     group.verdict = judgement.verdict;
-    group.sentence = judgement.sentence + flags_of(group);
+    group.sentence = judgement.sentence + flags_of(group, comparison.groups[group.reference]);
   }
   comparison.noise = comparison.groups.front().noise;
   comparison.findings = lint_comparison(comparison);

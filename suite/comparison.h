@@ -49,6 +49,7 @@ struct RunGroup {
   double tokens_per_s = not_known;
   std::vector<double> speeds = {};  ///< tokens a second, measured alone; empty: tokens_per_s is the median over the runs
   double grad_norm_max_first_100 = not_known;  ///< the largest of its runs
+  double loss_oscillation = not_known;         ///< mean over its runs; suite/run_groups.h says of what
   int64_t ended = 0;     ///< runs that came to an end
   int64_t failed = 0;    ///< of these, by an update that was not finite: they have no final loss
   int64_t stalled = 0;   ///< of these

@@ -108,6 +108,7 @@ JsonObject group_json(const Comparison& comparison, const RunGroup& group) {
   json.add("tokens_per_s", group.tokens_per_s);
   json.add("speed_measurements", static_cast<int64_t>(group.speeds.size()));
   json.add("grad_norm_max_first_100", group.grad_norm_max_first_100);
+  json.add("loss_oscillation", group.loss_oscillation);
   json.add("seeds", group.seeds);
   json.add("ended", group.ended);
   json.add("failed", group.failed);

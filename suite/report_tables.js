@@ -112,6 +112,8 @@ function comparison() {
     number("tokens_per_s", "Tokens/s", "Tokens trained a second", 0, whole, {largestFirst: true}),
     number("grad_norm_max_first_100", "Max. grad.", "Largest gradient norm of the first 100 steps", 2, fixed,
       {largestFirst: true}),
+    number("loss_oscillation", "Oscillation", "How far the training loss swings around its trend, second half, nats", 3,
+      fixed, {largestFirst: true}),
     number("stalled", "Stalled", "Runs that stayed at the unigram loss", 0, fixed, {largestFirst: true,
       cell: (variant) => seedsThat(variant, variant.stalled)}),
     number("diverged", "Diverged", "Runs whose loss rose more than 1 above its start", 0, fixed, {largestFirst: true,

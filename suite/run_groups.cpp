@@ -54,6 +54,9 @@ double mean_of(const std::vector<double>& values) {
   return mean;
 }
 
+constexpr int64_t kept_stride = 5;  // of steps in the metrics of a record
+constexpr size_t fewest_losses = 8;
+
 /// Of the sample; NaN of fewer than two.
 double deviation_of(const std::vector<double>& values) {
   const double mean = mean_of(values);
@@ -65,6 +68,36 @@ double deviation_of(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+double loss_oscillation(const std::vector<TrainRecord>& train) {
+  std::vector<double> steps;
+  std::vector<double> losses;
+  for (const TrainRecord& record : train) {
+    const bool is_late = 2 * record.step > train.back().step;
+    if (is_late && record.step % kept_stride == 0 && std::isfinite(record.loss)) {
+      steps.push_back(static_cast<double>(record.step));
+      losses.push_back(record.loss);
+    }
+  }
+  if (losses.size() < fewest_losses) {
+    return not_known;
+  }
+  const double mean_step = mean_of(steps);
+  const double mean_loss = mean_of(losses);
+  double products = 0;
+  double squares = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    products += (steps[i] - mean_step) * (losses[i] - mean_loss);
+    squares += (steps[i] - mean_step) * (steps[i] - mean_step);
+  }
+  const double slope = products / squares;
+  double residuals = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const double residual = losses[i] - mean_loss - slope * (steps[i] - mean_step);
+    residuals += residual * residual;
+  }
+  return std::sqrt(residuals / static_cast<double>(losses.size() - 2));  // the line took two
+}
 
 std::vector<std::vector<size_t>> groups_of(const std::vector<RunRecord>& runs) {
   std::vector<std::vector<size_t>> groups;
@@ -124,16 +157,21 @@ RunGroup summarize_group(const std::vector<RunRecord>& runs, std::vector<size_t>
   group.val_sd = deviation_of(losses.of_seeds);
   group.parameters = runs[group.runs.front()].summary.parameters;
   std::vector<double> beside;
+  std::vector<double> oscillations;
   for (const size_t index : group.runs) {
     const Summary& summary = runs[index].summary;
     beside.push_back(summary.tokens_per_s);
     group.grad_norm_max_first_100 = std::fmax(group.grad_norm_max_first_100, summary.grad_norm_max_first_100);
     const bool has_ended = runs[index].has_ended();
     group.ended += has_ended ? 1 : 0;
+    if (const double oscillation = loss_oscillation(runs[index].metrics.train); std::isfinite(oscillation)) {
+      oscillations.push_back(oscillation);
+    }
     group.failed += summary.end == "failed" ? 1 : 0;
     group.stalled += has_ended && summary.stalled ? 1 : 0;
     group.diverged += has_ended && summary.diverged ? 1 : 0;
   }
+  group.loss_oscillation = mean_of(oscillations);
   group.speeds = std::move(alone);
   group.tokens_per_s = median(group.speeds.empty() ? beside : group.speeds);
   return group;

@@ -19,6 +19,10 @@ std::string difference_of_training(const RunRecord& run, const RunRecord& other)
 /// of others' noise.
 NoiseFloor noise_of(const std::vector<RunRecord>& runs, const std::vector<size_t>& group);
 
+/// How far a loss swings: the standard deviation of the losses of the second half of the steps around the straight line
+/// that fits them best, nats a token. Every fifth step counts: those are what a record keeps. NaN of fewer than 8.
+double loss_oscillation(const std::vector<TrainRecord>& train);
+
 /// A group with all that follows from its own runs; `alone`: its speeds measured alone.
 RunGroup summarize_group(const std::vector<RunRecord>& runs, std::vector<size_t> group, std::vector<double> alone);
 

