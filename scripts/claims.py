@@ -177,6 +177,36 @@ def post_oscillates(report):
         f"; pre-norm's at {DEPTHS[-1]} layers as at {DEPTHS[0]} times {deepest:.2f}")
 
 
+EMBEDDING_STD = 0.02  # at the start: init_std of nn/init.h
+
+
+def stream_of(report, name):
+    """Behind each layer, the RMS of the stream: the mean over a variant's runs."""
+    runs = [report["runs"][index]["layers"] for index in variant(report, name)["runs"]]
+    if not runs or any(not layers for layers in runs):
+        raise Open(f"the layers of {name} are not known")
+    return [mean([layer["stream_rms"] for layer in of_runs]) for of_runs in zip(*runs)]
+
+
+def stream_grows(report):
+    """Before training, with unscaled output matrices, the stream is within 10 % of the sum of an embedding and writes
+    that are independent and all as large as the first layer's: after l layers the square of its RMS is
+    e^2 + l (s_1^2 - e^2), which is e^2 (1 + 2 l) where each of the two writes a layer is as large as e. How far trained
+    streams are from it, beginning at their own first layer, is only reported."""
+    numbers, worst = [], 0
+    for depth in DEPTHS:
+        start, trained = (stream_of(report, f"{name}-n_layers={depth}") for name in ("start", "pre_unscaled"))
+        square = EMBEDDING_STD ** 2
+        model = [math.sqrt(square + layers * (start[0] ** 2 - square)) for layers in range(1, depth + 1)]
+        off = max(abs(found / expected - 1) for found, expected in zip(start, model))
+        worst = max(worst, off)
+        numbers.append(f"{depth} layers: {start[-1] / EMBEDDING_STD:.2f} times the embedding where sqrt(1 + 2 l) is "
+                       f"{math.sqrt(1 + 2 * depth):.2f}; at most {100 * off:.1f} % off the model; from the first layer "
+                       f"to the last {start[-1] / start[0]:.2f} times, trained {trained[-1] / trained[0]:.2f}, model "
+                       f"{model[-1] / model[0]:.2f}")
+    return (HOLDS if worst <= 0.1 else FAILS), "; ".join(numbers)
+
+
 def late_loss(report, name):
     """Mean training loss of the last tenth of the steps, over a variant's runs."""
     curves = [report["runs"][index]["loss"] for index in variant(report, name)["runs"]]
@@ -356,6 +386,8 @@ CLAIMS = {
         ("C06", "post-norm stalls or diverges at some depth up to 48", post_fails_deep),
         ("C06", "post-norm's loss is calm up to 12 layers and oscillates beyond 24, pre-norm's is calm at 100",
          post_oscillates),
+        ("C18", "before training the stream grows as independent writes of one size make it, within 10 %",
+         stream_grows),
         ("C10", "without a residual stream deeper is worse, though gradients look normal", plain_degrades),
     ],
     "ladder": [
