@@ -6,47 +6,10 @@ run; docs/numbers.md defines stalled, diverged and the noise floor.
 """
 import math
 
-HOLDS, FAILS, OPEN = "holds", "does not hold", "no conclusion"
+from claim_numbers import (FAILS, HOLDS, OPEN, Open, floor, has_ended, late_loss, losses, lowers, mean, nats, number,
+                           of_layers, of_runs, state, states, steps_down, stream_of, trains, variant)
+
 LRS = ("0.001", "0.003", "0.01")
-
-
-class Open(Exception):
-    """Why a claim can be neither borne out nor refuted by a report."""
-
-
-def variant(report, name):
-    for row in report["variants"]:
-        if row["name"] == name:
-            return row
-    raise Open(f"{name} was not run")
-
-
-def number(value, form):
-    return "none" if value is None else format(value, form)
-
-
-def nats(row):
-    if row["delta"] is None:
-        return f"{row['name']} {number(row['val_loss'], '.4f')}"
-    sigmas = "" if row["delta_sigmas"] is None else f", {row['delta_sigmas']:+.1f} sigma"
-    return f"{row['name']} {row['val_loss']:.4f}, {row['delta']:+.4f} nats{sigmas}"
-
-
-def has_ended(row):
-    return row["ended"] == len(row["runs"]) > 0
-
-
-def trains(row, unigram):
-    """All its runs ended half a nat below the loss of a model that knows frequencies alone."""
-    return (row["stalled"] == 0 and row["diverged"] == 0 and row["val_loss"] is not None and
-            row["val_loss"] < unigram - 0.5)
-
-
-def floor(report):
-    """Three sigma. A claim that needs it stays open where it rests on too few seeds."""
-    if report["noise"] is None or report["noise"]["runs"] < 5:
-        raise Open("the noise floor rests on fewer than five seeds")
-    return report["noise"]["threshold_run"]
 
 
 def worse(report, name):
@@ -96,16 +59,6 @@ def noise(report):
 
 def cell(report, placement, lr, warmup):
     return variant(report, f"{placement}-lr={lr}-warmup_steps={warmup}")
-
-
-def state(row):
-    flags = [f"{row[flag]} of {row['ended']} {flag}" for flag in ("stalled", "diverged") if row[flag]]
-    loss = "no loss" if row["val_loss"] is None else f"{row['val_loss']:.2f}"
-    return loss + (f" ({', '.join(flags)})" if flags else "")
-
-
-def states(rows):
-    return "; ".join(f"{row['name']}: {state(row)}" for row in rows.values())
 
 
 def post_stalls(lrs, warmup):
@@ -180,14 +133,6 @@ def post_oscillates(report):
 EMBEDDING_STD = 0.02  # at the start: init_std of nn/init.h
 
 
-def stream_of(report, name):
-    """Behind each layer, the RMS of the stream: the mean over a variant's runs."""
-    runs = [report["runs"][index]["layers"] for index in variant(report, name)["runs"]]
-    if not runs or any(not layers for layers in runs):
-        raise Open(f"the layers of {name} are not known")
-    return [mean([layer["stream_rms"] for layer in of_runs]) for of_runs in zip(*runs)]
-
-
 def stream_grows(report):
     """Before training, with unscaled output matrices, the stream is within 10 % of the sum of an embedding and writes
     that are independent and all as large as the first layer's: after l layers the square of its RMS is
@@ -207,13 +152,6 @@ def stream_grows(report):
     return (HOLDS if worst <= 0.1 else FAILS), "; ".join(numbers)
 
 
-def late_loss(report, name):
-    """Mean training loss of the last tenth of the steps, over a variant's runs."""
-    curves = [report["runs"][index]["loss"] for index in variant(report, name)["runs"]]
-    late = [loss for curve in curves for loss in curve[-max(1, len(curve) // 10):] if loss is not None]
-    return mean(late)
-
-
 def plain_degrades(report):
     """Some deeper plain network trains worse than the shallowest by more than 3 sigma while its largest early gradients
     are within a factor of ten, and with a residual stream the same depth does not."""
@@ -231,49 +169,10 @@ def plain_degrades(report):
     return (HOLDS if found else FAILS), ("; ".join(found) if found else "no such depth")
 
 
-def losses(*rows):
-    if any(row["val_loss"] is None for row in rows):
-        raise Open("a final loss is missing: " + states({row["name"]: row for row in rows}))
-    return "; ".join(f"{row['name']} {row['val_loss']:.4f}" for row in rows)
-
-
-def of_layers(report, name, key):
-    """A statistic of the layers of the variant's runs at their end: every value that is there."""
-    runs = [report["runs"][index] for index in variant(report, name)["runs"]]
-    found = [layer[key] for run in runs for layer in run["layers"] or [] if layer.get(key) is not None]
-    if not found:
-        raise Open(f"no {key} of {name} is known")
-    return found
-
-
-def of_runs(report, name, key, reduce):
-    """The same reduced to one number a run."""
-    found = [reduce([layer[key] for layer in report["runs"][index]["layers"] or [] if layer.get(key) is not None])
-             for index in variant(report, name)["runs"] if report["runs"][index]["layers"]]
-    if not found:
-        raise Open(f"no {key} of {name} is known")
-    return found
-
-
-def lowers(before, behind):
-    """Every run behind lies below every run before; fails where none does."""
-    return HOLDS if max(behind) < min(before) else FAILS if min(behind) >= max(before) else OPEN
-
-
-def mean(values):
-    return sum(values) / len(values) if values else math.nan
-
-
 def each_part_helps(report):
     rows = [variant(report, name) for name in ("plus_ffn", "plus_residual", "plus_norm")]
     losses(*rows)
     return steps_down(report, [row["delta"] for row in rows]), "; ".join(nats(row) for row in rows)
-
-
-def steps_down(report, steps):
-    """Each of the differences is an improvement beyond the noise; fails where one is the opposite."""
-    margin = floor(report)
-    return HOLDS if all(step < -margin for step in steps) else FAILS if any(step > margin for step in steps) else OPEN
 
 
 def unfair_width(report):
