@@ -49,13 +49,14 @@ std::string number_text(double number) {
 /// What the lints of weights looked at, whether or not it made one fire.
 std::string layers_text(const std::vector<LayerStatistics>& layers) {
   Table table({"layer", "stream RMS", "mean's share", "token cosine", "to first token", "largest score",
-               "largest in FFN", "dead units", "norms' gain", "experts' shares"});
+               "largest in FFN", "dead units", "norms' gain", "norms' RMS", "experts' shares"});
   for (size_t layer = 0; layer < layers.size(); ++layer) {
     const LayerStatistics& at = layers[layer];
     const auto [least, most] = std::minmax_element(at.expert_shares.begin(), at.expert_shares.end());
     table.add_row({std::to_string(layer), number_text(at.stream_rms), number_text(at.mean_share),
                    number_text(at.token_cosine), number_text(at.first_token_share), number_text(at.largest_score),
                    number_text(at.ffn_largest), number_text(at.ffn_dead), number_text(at.norm_gain),
+                   number_text(at.norm_output),
                    at.expert_shares.empty() ? "-" : fmt::format("{:.3f} to {:.3f}", *least, *most)});
   }
   return table.text();

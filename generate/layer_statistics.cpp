@@ -96,6 +96,7 @@ struct LayerNodes {
   const Node* scores = nullptr;         // of full attention, hidden ones far below all others
   const Node* probabilities = nullptr;  // what softmax makes of them
   const Node* router = nullptr;         // scores of the experts, for each token
+  std::vector<const Node*> norms;       // the last node of each sublayer's: what it writes
   std::vector<const Node*> hidden;      // what down_proj reads, of a mixture each expert's, the shared one's last
 };
 
@@ -107,6 +108,10 @@ bool is_down_projection(Tape& tape, const Node& product) {
   }
   const std::string_view name = weight->name;
   return name.find(".mlp.") != std::string_view::npos && name.ends_with("down_proj.weight");
+}
+
+bool is_sublayer_norm(std::string_view scope) {
+  return scope.ends_with(".input_layernorm") || scope.ends_with(".post_attention_layernorm");
 }
 
 std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
@@ -123,6 +128,11 @@ std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
     if (scope.ends_with(".self_attn") && op == "softmax") {
       nodes.probabilities = &node;
       nodes.scores = &tape.node(node.inputs[0]);
+    } else if (is_sublayer_norm(scope)) {
+      if (nodes.norms.empty() || nodes.norms.back()->scope != scope) {
+        nodes.norms.push_back(&node);
+      }
+      nodes.norms.back() = &node;
     } else if (scope.ends_with(".mlp") && op == "top_k") {
       nodes.router = &tape.node(node.inputs[0]);
     } else if (op == "matmul" && is_down_projection(tape, node)) {
@@ -130,6 +140,16 @@ std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
     }
   }
   return layers;
+}
+
+/// RMS over the elements of all of them; NaN of none.
+double rms_of(const std::vector<const Node*>& nodes) {
+  std::vector<double> values;
+  for (const Node* node : nodes) {
+    const std::vector<double> own = numbers_of(node->value);
+    values.insert(values.end(), own.begin(), own.end());
+  }
+  return values.empty() ? not_there : rms(values);
 }
 
 /// Of a feed-forward network, or of all experts that worked.
@@ -163,6 +183,7 @@ LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelCo
   if (nodes.router != nullptr) {
     statistics.expert_shares = choices(nodes.router->value, config.moe_top_k);
   }
+  statistics.norm_output = rms_of(nodes.norms);
   if (!nodes.hidden.empty()) {
     add_hidden(nodes.hidden, statistics);
   }
@@ -238,6 +259,7 @@ JsonObject to_json(size_t layer, const LayerStatistics& statistics) {
   json.add("ffn_largest", statistics.ffn_largest);
   json.add("ffn_dead", statistics.ffn_dead);
   json.add("norm_gain", statistics.norm_gain);
+  json.add("norm_output", statistics.norm_output);
   json.add("expert_shares", statistics.expert_shares);
   return json;
 }

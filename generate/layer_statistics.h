@@ -24,6 +24,7 @@ struct LayerStatistics {
   double ffn_dead = std::numeric_limits<double>::quiet_NaN();   ///< share of the inner units, of all experts that were
                                                                 ///< chosen, that are 0 for every token
   double norm_gain = std::numeric_limits<double>::quiet_NaN();  ///< mean over the layer's norms, relative to the start
+  double norm_output = std::numeric_limits<double>::quiet_NaN();  ///< RMS of what the norms of its sublayers write
   std::vector<double> expert_shares = {};  ///< of a mixture: of the tokens' choices, how many fell on each expert
 };
 

@@ -207,13 +207,32 @@ def bounded_units(report):
     return (HOLDS if all(most < free for most in rows.values()) and all(harmless) else FAILS), numbers
 
 
+DECAYS = {"0": "undecayed", "0.1": "decayed", "1": "strong_decayed"}  # weight decay, with the norms in it
+FREE = {"0": "undecayed", "0.1": "baseline", "1": "strong"}            # and without
+
+
 def gain_decays(report):
-    standard, centered = (mean(of_layers(report, name, "norm_gain"))
-                          for name in ("strong_decayed", "strong_decayed_zero_centered"))
-    free = mean(of_layers(report, "strong", "norm_gain"))
-    numbers = (f"mean gain: not decayed {free:.3f}, decayed {standard:.3f}, zero-centered and decayed {centered:.3f}; "
-               f"{nats(variant(report, 'strong_decayed'))}")
-    return (HOLDS if standard < free and abs(centered - 1) < abs(standard - 1) else FAILS), numbers
+    """The more weight decay, the smaller a standard gain that it reaches; a zero-centered one stays nearer to 1, and at
+    the strongest decay nearer than without any."""
+    gains = {name: mean(of_layers(report, name, "norm_gain"))
+             for decayed in DECAYS.values() for name in (decayed, f"{decayed}_zero_centered")}
+    standard = [gains[name] for name in DECAYS.values()]
+    centered = [gains[f"{name}_zero_centered"] for name in DECAYS.values()]
+    falls = standard[0] > standard[1] > standard[2]
+    stays = abs(centered[2] - 1) < min(abs(standard[2] - 1), abs(centered[0] - 1))
+    return (HOLDS if falls and stays else FAILS), "; ".join(of_decay(report, decay) for decay in DECAYS)
+
+
+def of_decay(report, decay):
+    """Mean gain and RMS of the norms' outputs, of the variants of one weight decay, and what it does to the loss."""
+    centered = {"0": "undecayed_zero_centered", "0.1": "zero_centered", "1": "strong_zero_centered"}[decay]
+    names = {"decayed": DECAYS[decay], "decayed, zero-centered": f"{DECAYS[decay]}_zero_centered", "not": FREE[decay],
+             "not, zero-centered": centered}
+    parts = []
+    for words, name in names.items():
+        gain, output = (mean(of_layers(report, name, key)) for key in ("norm_gain", "norm_output"))
+        parts.append(f"{words} {gain:.3f} (outputs {output:.3f})")
+    return f"weight decay {decay}: gain {', '.join(parts)}; {nats(variant(report, DECAYS[decay]))}"
 
 
 def small_means(report):

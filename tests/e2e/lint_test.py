@@ -51,7 +51,7 @@ class Lint(support.Case):
             self.assertEqual(layer["path"], run)
             self.assertAlmostEqual(sum(layer["expert_shares"]), 1)
             for key in ("stream_rms", "mean_share", "token_cosine", "first_token_share", "largest_score", "ffn_largest",
-                        "ffn_dead", "norm_gain"):
+                        "ffn_dead", "norm_gain", "norm_output"):
                 self.assertIsInstance(layer[key], (int, float), key)
         self.assertRegex(self.run_program("lint", run).stdout, r"layer +stream RMS")
         self.assertEqual(json.loads(self.run_program("lint", self.config(), "--json").stdout)["layers"], [])

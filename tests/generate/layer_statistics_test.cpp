@@ -80,6 +80,25 @@ TEST_CASE("gains are told relative to where they began, over a layer's norms") {
             .norm_gain == doctest::Approx(0.5));
 }
 
+TEST_CASE("what norms write has the size of their gains, and without norms there is none") {
+  const auto half = [](int64_t, double) { return 0.5; };
+  const auto pressed = [&](Transformer& model) { set_weights(model, "input_layernorm.weight", half); };
+  for (const char* norm : {"rmsnorm", "layernorm"}) {
+    ModelConfig config = small();
+    config.norm = norm;
+    CHECK(of(config, [](Transformer&) {})[1].norm_output == doctest::Approx(1).epsilon(0.02));
+    CHECK(of(config, pressed)[1].norm_output == doctest::Approx(std::sqrt((0.25 + 1) / 2)).epsilon(0.02));
+  }
+  ModelConfig centered = small();
+  centered.norm = "zero_centered_rmsnorm";
+  CHECK(of(centered,
+           [](Transformer& model) { set_weights(model, "layernorm.weight", [](int64_t, double) { return 2.0; }); })[0]
+            .norm_output == doctest::Approx(3).epsilon(0.02));
+  ModelConfig without = small();
+  without.norm = "none";
+  CHECK(std::isnan(of(without, [](Transformer&) {})[0].norm_output));
+}
+
 TEST_CASE("even attention gives the first token 1/(t + 1) on average, and its largest score is 0") {
   const std::vector<LayerStatistics> layers =
       of(small(), [](Transformer& model) { set_weights(model, "q_proj.weight", zero); });

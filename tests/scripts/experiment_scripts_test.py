@@ -183,14 +183,22 @@ class SmallClaims(unittest.TestCase):
         self.assertEqual(found, dict.fromkeys(("C14", "C15", "C17", "C21", "C29"), "does not hold"))
 
     def test_norms(self):
-        losses = dict.fromkeys(("baseline", "layernorm", "strong", "strong_decayed", "strong_decayed_zero_centered"), 4)
-        layers = {"strong": {"norm_gain": 0.9}, "strong_decayed": {"norm_gain": 0.5},
-                  "strong_decayed_zero_centered": {"norm_gain": 1.0}, "layernorm": {"mean_share": 0.01}}
+        gains = {"baseline": 1.2, "undecayed": 1.2, "decayed": 1.1, "strong": 1.2, "strong_decayed": 0.5,
+                 "zero_centered": 1.2, "undecayed_zero_centered": 1.2, "decayed_zero_centered": 1.1,
+                 "strong_zero_centered": 1.2, "strong_decayed_zero_centered": 1.01}
+        losses = dict.fromkeys(("layernorm", *gains), 4)
+        layers = {name: {"norm_gain": gain, "norm_output": 2 * gain} for name, gain in gains.items()}
+        layers["layernorm"] = {"mean_share": 0.01}
         self.assertEqual(self.of("norms", losses, layers), dict.fromkeys(("C13", "C20", "C25"), "holds"))
-        layers["strong_decayed"] = {"norm_gain": 0.95}
+        layers["strong_decayed"]["norm_gain"] = 1.15  # above that of less decay
         layers["layernorm"] = {"mean_share": 0.2}
         self.assertEqual(self.of("norms", losses, layers, verdict="worse"),
                          dict.fromkeys(("C13", "C20", "C25"), "does not hold"))
+        layers["strong_decayed"]["norm_gain"] = 0.5
+        layers["strong_decayed_zero_centered"]["norm_gain"] = 0.7
+        self.assertEqual(self.of("norms", losses, layers)["C20"], "does not hold")
+        del layers["undecayed"]["norm_output"]
+        self.assertEqual(self.of("norms", losses, layers)["C20"], "no conclusion")
 
     def test_gates(self):
         losses = {"baseline": 4, "elementwise": 3.9, "gate_q": 4, "gate_k": 4, "gate_v": 4, "gate_output": 4,
