@@ -61,11 +61,14 @@ def stream_of(report, name):
     return [mean([layer["stream_rms"] for layer in of_runs]) for of_runs in zip(*runs)]
 
 
+def last_tenth(run):
+    """The training losses of its last tenth that are there."""
+    return [loss for loss in run["loss"][-max(1, len(run["loss"]) // 10):] if loss is not None]
+
+
 def late_loss(report, name):
     """Mean training loss of the last tenth of the steps, over a variant's runs."""
-    curves = [report["runs"][index]["loss"] for index in variant(report, name)["runs"]]
-    late = [loss for curve in curves for loss in curve[-max(1, len(curve) // 10):] if loss is not None]
-    return mean(late)
+    return mean([loss for index in variant(report, name)["runs"] for loss in last_tenth(report["runs"][index])])
 
 
 def losses(*rows):
@@ -105,3 +108,10 @@ def steps_down(report, steps):
     """Each of the differences is an improvement beyond the noise; fails where one is the opposite."""
     margin = floor(report)
     return HOLDS if all(step < -margin for step in steps) else FAILS if any(step > margin for step in steps) else OPEN
+
+
+def evaluation_gaps(report, name):
+    """{seed: final validation loss less the late training loss} of a variant's runs."""
+    runs = [report["runs"][index] for index in variant(report, name)["runs"]]
+    return {run["seed"]: run["val_loss"][-1] - mean(last_tenth(run))
+            for run in runs if run["state"] == "finished" and run["val_loss"] and last_tenth(run)}

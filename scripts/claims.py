@@ -6,8 +6,8 @@ run; docs/numbers.md defines stalled, diverged and the noise floor.
 """
 import math
 
-from claim_numbers import (FAILS, HOLDS, OPEN, Open, floor, has_ended, late_loss, losses, lowers, mean, nats, number,
-                           of_layers, of_runs, state, states, steps_down, stream_of, trains, variant)
+from claim_numbers import (FAILS, HOLDS, OPEN, Open, evaluation_gaps, floor, has_ended, late_loss, losses, lowers, mean,
+                           nats, number, of_layers, of_runs, state, states, steps_down, stream_of, trains, variant)
 
 LRS = ("0.001", "0.003", "0.01")
 
@@ -235,6 +235,24 @@ def of_decay(report, decay):
     return f"weight decay {decay}: gain {', '.join(parts)}; {nats(variant(report, DECAYS[decay]))}"
 
 
+def two_functions(report):
+    """Once through the data a training loss is one of unseen text, by the batch's statistics, in which later tokens
+    take part; the validation loss is one by running averages. RMSNorm's difference of the two, over the same seeds and
+    so the same batches, is what the texts make; BatchNorm's is larger beyond the noise and LayerNorm's is not."""
+    base = evaluation_gaps(report, "baseline")
+    excess = {}
+    for name in ("batchnorm", "layernorm"):
+        gaps = evaluation_gaps(report, name)
+        seeds = base.keys() & gaps.keys()
+        if not seeds:
+            raise Open(f"no seed of {name} and baseline came to an end")
+        excess[name] = mean([gaps[seed] - base[seed] for seed in seeds])
+    margin = floor(report)
+    numbers = "evaluation less training, above RMSNorm's: " + ", ".join(
+        f"{name} {value:+.4f} nats" for name, value in excess.items()) + f"; 3 sigma {margin:.4f}"
+    return (HOLDS if excess["batchnorm"] > margin > abs(excess["layernorm"]) else FAILS), numbers
+
+
 def small_means(report):
     shares = of_layers(report, "layernorm", "mean_share")
     small = sum(share < 0.05 for share in shares) > len(shares) / 2
@@ -321,6 +339,8 @@ CLAIMS = {
     ],
     "norms": [
         ("C13", "LayerNorm and RMSNorm cannot be told apart by the loss", same_norm),
+        ("C16", "BatchNorm in evaluation, by running averages, is another function than in training, by the batch's "
+         "statistics; LayerNorm is the same", two_functions),
         ("C20", "weight decay presses a standard gain down and leaves a zero-centered one at 1", gain_decays),
         ("C25", "the mean of a token's features is small: under 5 % of its mean square in most layers", small_means),
     ],

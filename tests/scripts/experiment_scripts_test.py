@@ -156,7 +156,7 @@ class SmallClaims(unittest.TestCase):
             row["runs"] = [index]
             row["delta"] = (deltas or {}).get(name, 0.0)
             rows.append(row)
-            runs.append({"layers": [(layers or {}).get(name, {})]})
+            runs.append({"layers": [(layers or {}).get(name, {})], "state": "unfinished"})
         given = {"variants": rows, "runs": runs, "noise": FLOOR, "lints": [], "unigram_loss": 6.0}
         return {row[0]: row[2].strip("*") for row in claims.table(experiment, given)}
 
@@ -189,16 +189,35 @@ class SmallClaims(unittest.TestCase):
         losses = dict.fromkeys(("layernorm", *gains), 4)
         layers = {name: {"norm_gain": gain, "norm_output": 2 * gain} for name, gain in gains.items()}
         layers["layernorm"] = {"mean_share": 0.01}
-        self.assertEqual(self.of("norms", losses, layers), dict.fromkeys(("C13", "C20", "C25"), "holds"))
+        untold = {"C16": "no conclusion"}  # its test stands by itself
+        self.assertEqual(self.of("norms", losses, layers), {**dict.fromkeys(("C13", "C20", "C25"), "holds"), **untold})
         layers["strong_decayed"]["norm_gain"] = 1.15  # above that of less decay
         layers["layernorm"] = {"mean_share": 0.2}
         self.assertEqual(self.of("norms", losses, layers, verdict="worse"),
-                         dict.fromkeys(("C13", "C20", "C25"), "does not hold"))
+                         {**dict.fromkeys(("C13", "C20", "C25"), "does not hold"), **untold})
         layers["strong_decayed"]["norm_gain"] = 0.5
         layers["strong_decayed_zero_centered"]["norm_gain"] = 0.7
         self.assertEqual(self.of("norms", losses, layers)["C20"], "does not hold")
         del layers["undecayed"]["norm_output"]
         self.assertEqual(self.of("norms", losses, layers)["C20"], "no conclusion")
+
+    def test_batchnorm_is_two_functions(self):
+        def of(batchnorm, layernorm, noise=FLOOR, seeds=(1, 2), state="finished"):
+            rows, runs = [], []
+            for name, val_loss in (("baseline", 4.1), ("batchnorm", batchnorm), ("layernorm", layernorm)):
+                own = (1, 2, 3) if name == "baseline" else seeds
+                rows.append({**variant(name), "runs": list(range(len(runs), len(runs) + len(own)))})
+                for seed in own:  # a seed of its own data, and late losses that count
+                    lost = 5.0 if seed == 3 else 0
+                    runs.append({"state": state, "seed": seed, "loss": [7.0] * 18 + [4.0, 4.1],
+                                 "val_loss": [6.0, val_loss + lost]})
+            return claims.two_functions({**report(*rows, noise=noise), "runs": runs})
+        self.assertEqual(of(4.2, 4.11)[0], "holds")
+        self.assertIn("batchnorm +0.1000 nats, layernorm +0.0100 nats; 3 sigma 0.0300", of(4.2, 4.11)[1])
+        self.assertEqual(of(4.12, 4.11)[0], "does not hold")
+        self.assertEqual(of(4.2, 4.0)[0], "does not hold")
+        for given in ({"noise": None}, {"seeds": (7,)}, {"state": "failed"}):
+            self.assertRaises(claims.Open, of, 4.2, 4.11, **given)
 
     def test_gates(self):
         losses = {"baseline": 4, "elementwise": 3.9, "gate_q": 4, "gate_k": 4, "gate_v": 4, "gate_output": 4,
