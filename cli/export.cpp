@@ -18,6 +18,7 @@ int run_export(const Arguments& arguments) {
                                            .checkpoint = arguments.text("checkpoint"),
                                            .format = arguments.text("format"),
                                            .out = arguments.text("out"),
+                                           .weights = arguments.text("weights"),
                                            .allow_eps = arguments.given("allow-eps")});
   std::fputs(exported.to_text().c_str(), stdout);
   return 0;
@@ -34,6 +35,7 @@ Command export_command() {
        .max_words = 1,
        .options = {{"format", join(export_format_names(), "|"), "", "whose files to write (required)"},
                    {"out", "PATH", "", "the folder to make, or the file (required)"},
+                   {"weights", join(weight_type_names(), "|"), "f32", "the type of matrices; gguf has all"},
                    {"allow-eps", "", "", "also where the format's programs fix another norm_eps; tells what it costs"},
                    {"checkpoint", "best|last|N", "last", "which checkpoint"}},
        .required = {"format", "out"},

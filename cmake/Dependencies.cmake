@@ -1,6 +1,6 @@
 # Every library the project uses. All come from Debian's packages; nothing is downloaded here.
 set(MINILLM_PACKAGES "libfmt-dev libhdf5-dev libcxxopts-dev doctest-dev libtomlplusplus-dev nlohmann-json3-dev \
-libsentencepiece-dev libssl-dev libdnnl-dev ocl-icd-opencl-dev")
+libsentencepiece-dev libpcre2-dev libssl-dev libdnnl-dev ocl-icd-opencl-dev")
 set(missing "")
 
 # minillm_find(<package> [find_package arguments...]) remembers what is missing, so that all of it is named at once.
@@ -28,6 +28,7 @@ minillm_find(fmt)
 minillm_find(HDF5 COMPONENTS C)
 minillm_find(nlohmann_json)
 minillm_find(SentencePiece)
+minillm_find(PCRE2)
 minillm_find(OpenSSL COMPONENTS Crypto)
 minillm_find(cxxopts)
 minillm_find(tomlplusplus)
@@ -46,7 +47,7 @@ endif()
 # toml++ is used header-only by train/config_file.cpp; linking its target would switch that off.
 # nlohmann-json is headers only: who links the installed library does not need it.
 set(MINILLM_PRIVATE_LIBRARIES $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> hdf5::hdf5 SentencePiece::Train
-    OpenSSL::Crypto)
+    PCRE2::8BIT OpenSSL::Crypto)
 if(MINILLM_ONEDNN)
   list(APPEND MINILLM_PRIVATE_LIBRARIES DNNL::dnnl)
   add_compile_definitions(MINILLM_ONEDNN)

@@ -25,7 +25,7 @@ configure_package_config_file(cmake/minillmConfig.cmake.in ${PROJECT_BINARY_DIR}
                               INSTALL_DESTINATION ${MINILLM_CMAKE_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/minillmConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/minillmConfig.cmake ${PROJECT_BINARY_DIR}/minillmConfigVersion.cmake
-              cmake/FindSentencePiece.cmake
+              cmake/FindSentencePiece.cmake cmake/FindPCRE2.cmake
         DESTINATION ${MINILLM_CMAKE_DIR})
 
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/minillm)

@@ -200,8 +200,8 @@ Corpus find_corpus(const std::vector<std::string>& inputs, const std::optional<s
   return corpus;
 }
 
-CorpusReader::CorpusReader(const Corpus& corpus, size_t block_bytes, Sha256* hash)
-    : corpus_(corpus), block_bytes_(block_bytes), hash_(hash) {
+CorpusReader::CorpusReader(const Corpus& corpus, size_t block_bytes, Sha256* hash, const Tokenizer* tokenizer)
+    : corpus_(corpus), block_bytes_(block_bytes), hash_(hash), tokenizer_(tokenizer) {
   check(block_bytes >= 16, "blocks of {} bytes are too small", block_bytes);
 }
 
@@ -249,13 +249,18 @@ void CorpusReader::check_size() const {
   }
 }
 
-/// At most block_bytes_ of what is pending, up to a line end if there is one.
+/// At most block_bytes_ of what is pending, up to where the tokenizer would cut it, else to a line end if there is one.
 size_t CorpusReader::block_length() const {
   const std::string_view text = std::string_view(pending_).substr(begin_);
   if (text.size() <= block_bytes_ && file_ended_) {
     return text.size();
   }
-  const size_t newline = text.substr(0, block_bytes_).rfind('\n');
+  const std::string_view block = text.substr(0, block_bytes_);
+  const size_t cut = tokenizer_ != nullptr ? tokenizer_->cut(block) : 0;
+  const size_t newline = block.rfind('\n');
+  if (cut > 0) {
+    return cut;
+  }
   return newline != std::string_view::npos ? newline + 1 : utf8_cut(text, std::min(block_bytes_, text.size() - 4));
 }
 

@@ -3,6 +3,7 @@
 
 #include "data/file_descriptor.h"
 #include "data/sha256.h"
+#include "data/tokenizer.h"
 
 #include <cstdint>
 #include <optional>
@@ -34,12 +35,12 @@ struct CorpusBlock {
   bool starts_document = false;
 };
 
-/// Blocks of about block_bytes, cut at line ends; a longer line is cut at a blank or between two characters. Every
-/// document begins a block; empty documents do not exist.
+/// Blocks of about block_bytes, cut where a tokenizer's ids allow it or at line ends; a longer line is cut at a blank
+/// or between two characters. Every document begins a block; empty documents do not exist.
 class CorpusReader {
  public:
-  /// `hash`, where one is given, sees the bytes of the files, one after the other.
-  CorpusReader(const Corpus& corpus, size_t block_bytes, Sha256* hash = nullptr);
+  /// `hash`, where one is given, sees the bytes of the files, one after the other. `tokenizer`: the blocks are for it.
+  CorpusReader(const Corpus& corpus, size_t block_bytes, Sha256* hash = nullptr, const Tokenizer* tokenizer = nullptr);
 
   /// False at the end of the last file. Throws an input Error when a file has not the size that find_corpus found.
   bool next(CorpusBlock& block);
@@ -55,6 +56,7 @@ class CorpusReader {
   const Corpus& corpus_;
   size_t block_bytes_;
   Sha256* hash_;
+  const Tokenizer* tokenizer_;
   size_t next_file_ = 0;
   FileDescriptor file_;
   std::string pending_;

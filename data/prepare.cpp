@@ -177,7 +177,7 @@ void write_pieces(const Tokenizer& tokenizer, const std::string& name, std::vect
 std::string encode_corpus(const Corpus& corpus, int64_t train_bytes, const Tokenizer& tokenizer,
                           const std::string& tokenizer_name, TokenWriter& writer) {
   Sha256 hash;
-  CorpusReader reader(corpus, encode_block_bytes, &hash);
+  CorpusReader reader(corpus, encode_block_bytes, &hash, &tokenizer);
   CorpusBlock block;
   std::vector<Piece> pieces;
   size_t waiting = 0;

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
+#include "data/byte_bpe.h"
 #include "data/sha256.h"
 #include "data/user_block.h"
 #include "data/word_table.h"
@@ -59,6 +60,7 @@ class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(std::string serialized, const std::string& name);
 
+  TokenizerKind tokenizer_kind() const override { return TokenizerKind::sentencepiece; }
   int32_t vocab_size() const override { return static_cast<int32_t>(bytes_.size()); }
   int32_t unk_id() const override { return processor_.unk_id(); }
   int32_t bos_id() const override { return processor_.bos_id(); }
@@ -304,6 +306,10 @@ std::vector<int32_t> Tokenizer::encode(std::string_view bytes) const {
   return ids;
 }
 
+size_t Tokenizer::cut(std::string_view front) const {
+  return front.rfind('\n') + 1;  // npos + 1 is 0
+}
+
 std::string Tokenizer::decode(const std::vector<int32_t>& ids) const {
   std::string text;
   for (int32_t id : ids) {
@@ -323,6 +329,9 @@ void Tokenizer::check_id(int32_t id) const {
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& serialized, const std::string& name) {
   if (WordTable::is_word_table(serialized)) {
     return std::make_unique<WordTable>(serialized);
+  }
+  if (is_byte_bpe(serialized)) {
+    return load_byte_bpe(serialized, name);
   }
   return std::make_unique<SentencePieceTokenizer>(serialized, name);
 }

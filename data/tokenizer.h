@@ -17,21 +17,28 @@
 
 namespace minillm {
 
+/// How text becomes ids: by the built-in corpus's table of words, by SentencePiece, or as in data/byte_bpe.h.
+enum class TokenizerKind : uint8_t { words, sentencepiece, byte_bpe };
+
 enum class PieceKind : uint8_t { normal, unknown, control, byte, unused };
 
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
+  virtual TokenizerKind tokenizer_kind() const = 0;
   virtual int32_t vocab_size() const = 0;
-  virtual int32_t unk_id() const = 0;
+  virtual int32_t unk_id() const = 0;  ///< -1: none, every text has ids
   virtual int32_t bos_id() const = 0;  ///< `<s>`, stands before every document
-  virtual int32_t eos_id() const = 0;  ///< `</s>`
+  virtual int32_t eos_id() const = 0;  ///< `</s>`; byte-level BPE has `<|endoftext|>` for both
 
-  /// Appends the ids of `bytes`; no `<s>` is added. Safe to call from several threads. The parts of a text cut at line
-  /// ends have the same ids as the whole.
+  /// Appends the ids of `bytes`; no `<s>` is added. Safe to call from several threads.
   virtual void encode(std::string_view bytes, std::vector<int32_t>& ids) const = 0;
   std::vector<int32_t> encode(std::string_view bytes) const;
+
+  /// The last place where a text that goes on behind `front` may be cut, so that both parts together have the ids of
+  /// the whole: behind a line end, for most. 0: `front` has none.
+  virtual size_t cut(std::string_view front) const;
 
   /// The bytes an id stands for: nothing for control and unknown ids. A piece may be half a character:
   /// whoever prints them collects whole ones (generate/utf8_stream.h).
@@ -42,7 +49,8 @@ class Tokenizer {
   virtual float score(int32_t id) const = 0;        ///< merges: -rank; else 0
   virtual PieceKind kind(int32_t id) const = 0;
 
-  /// What load_tokenizer reads: for SentencePiece its model file, which other tools open.
+  /// What load_tokenizer reads: for SentencePiece its model file, for byte-level BPE its tokenizer.json, which other
+  /// tools open.
   virtual const std::string& serialized() const = 0;
   std::string sha256() const;  ///< of serialized()
 
@@ -51,7 +59,8 @@ class Tokenizer {
   void check_id(int32_t id) const;
 };
 
-/// Reads what serialized() gave, or any SentencePiece BPE model with byte pieces. `name` appears in errors.
+/// Reads what serialized() gave, any SentencePiece BPE model with byte pieces, or a tokenizer.json of byte-level BPE.
+/// `name` appears in errors.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& serialized, const std::string& name);
 
 struct TokenizerTraining {

@@ -18,6 +18,7 @@ class WordTable final : public Tokenizer {
 
   static bool is_word_table(std::string_view serialized);
 
+  TokenizerKind tokenizer_kind() const override { return TokenizerKind::words; }
   int32_t vocab_size() const override { return static_cast<int32_t>(words_.size()); }
   int32_t unk_id() const override { return 0; }
   int32_t bos_id() const override { return 1; }

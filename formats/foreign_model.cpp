@@ -8,7 +8,9 @@
 #include "formats/llama2c.h"
 #include "formats/llmc.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -44,13 +46,20 @@ std::string advice_for(const std::string& kind) {
   return kind == "a minillm file" ? "minillm eval and train --init take a run as it is" : "";
 }
 
+/// Null: none.
+const ForeignFormat* format_that_recognises(std::string_view first_bytes) {
+  const auto* found =
+      std::find_if(std::begin(table), std::end(table), [&](const auto& row) { return row.recognises(first_bytes); });
+  return found == std::end(table) ? nullptr : found;
+}
+
 ForeignModel open_file(const std::string& path) {
   const std::string start = read_bytes(path, UserBlock::size);
+  if (const ForeignFormat* format = format_that_recognises(start)) {
+    return format->open(path);
+  }
   std::vector<std::string> names;
   for (const ForeignFormat& format : table) {
-    if (format.recognises(start)) {
-      return format.open(path);
-    }
     names.emplace_back(format.name);
   }
   const std::string kind = guess_file_kind(start, file_size(open_for_reading(path).get(), path));
@@ -73,14 +82,21 @@ constexpr ForeignFolder folders[] = {
     {llama2c_model_name, "llama2.c", nullptr},
 };
 
-ForeignModel open_folder(const std::string& path) {
-  std::vector<std::string> names;
+/// Null: none.
+const ForeignFolder* format_of_folder(const std::string& path) {
   std::error_code error;
+  const auto* found = std::find_if(std::begin(folders), std::end(folders), [&](const auto& row) {
+    return std::filesystem::exists(file_in(path, row.file), error);
+  });
+  return found == std::end(folders) ? nullptr : found;
+}
+
+ForeignModel open_folder(const std::string& path) {
+  if (const ForeignFolder* folder = format_of_folder(path)) {
+    return folder->open == nullptr ? open_file(file_in(path, folder->file)) : folder->open(path);
+  }
+  std::vector<std::string> names;
   for (const ForeignFolder& folder : folders) {
-    const std::string file = (std::filesystem::path(path) / std::string(folder.file)).string();
-    if (std::filesystem::exists(file, error)) {
-      return folder.open == nullptr ? open_file(file) : folder.open(path);
-    }
     names.push_back(fmt::format("{} ({})", folder.file, folder.name));
   }
   fail_input({.where = path,
@@ -89,6 +105,22 @@ ForeignModel open_folder(const std::string& path) {
 }
 
 }  // namespace
+
+std::string file_in(const std::string& folder, std::string_view name) {
+  return (std::filesystem::path(folder) / std::string(name)).string();
+}
+
+bool is_foreign_model(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return format_of_folder(path) != nullptr;
+  }
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return false;
+  }
+  const std::string start = read_bytes(path, UserBlock::size);
+  return format_of(start).empty() && format_that_recognises(start) != nullptr;
+}
 
 ForeignModel open_foreign_model(const std::string& path) {
   std::error_code error;

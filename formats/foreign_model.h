@@ -17,6 +17,13 @@ struct ForeignModel {
   std::string tokenizer_file = {};  ///< where it stands as such a model, for other commands; "" = it was made here
 };
 
+/// folder/name
+std::string file_in(const std::string& folder, std::string_view name);
+
+/// Whether open_foreign_model would take `path` for some format's, right or damaged: what is ours, or is not there, is
+/// not.
+bool is_foreign_model(const std::string& path);
+
 /// Opens a file, or a folder by what is in it, by the row that recognises it. Throws an input Error when none does,
 /// with what the file seems to be.
 ForeignModel open_foreign_model(const std::string& path);

@@ -119,9 +119,9 @@ Metadata metadata_of(const ModelToExport& source) {
   metadata.add("general.architecture", "llama");
   metadata.add("general.name", source.name);
   metadata.add_count("general.alignment", gguf_alignment);
-  metadata.add_count("general.file_type", 0);  // all F32
+  metadata.add_count("general.file_type", source.weights.gguf_file_type);
   add_sizes(metadata, source.model.config());
-  if (source.tokenizer != nullptr) {
+  if (source.tokenizer != nullptr && source.tokenizer->tokenizer_kind() != TokenizerKind::byte_bpe) {
     add_vocabulary(metadata, *source.tokenizer, source.model.config().vocab_size);
   } else {
     metadata.add("tokenizer.ggml.model", "none");
@@ -140,6 +140,13 @@ std::string write_gguf(const ModelToExport& source, const std::string& path) {
   header.number(metadata.count());
   header.append(metadata.values().bytes());
   uint64_t offset = 0;
+  const auto type_of = [&](const NamedTensor& tensor) -> const WeightType& {
+    return tensor.value.shape.rank() > 1 ? source.weights : weight_type("f32");
+  };
+  const auto bytes_of = [&](const NamedTensor& tensor) {
+    const WeightType& type = type_of(tensor);
+    return static_cast<uint64_t>(tensor.value.numel() / type.block) * type.block_bytes;
+  };
   const auto padded = [](uint64_t bytes) { return (bytes + gguf_alignment - 1) / gguf_alignment * gguf_alignment; };
   for (const NamedTensor& tensor : tensors) {
     const Shape& shape = tensor.value.shape;
@@ -148,27 +155,38 @@ std::string write_gguf(const ModelToExport& source, const std::string& path) {
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
       header.number(static_cast<uint64_t>(shape[axis]));
     }
-    header.number(uint32_t{0});  // F32
+    header.number(type_of(tensor).gguf_type);
     header.number(offset);
-    offset = padded(offset + static_cast<uint64_t>(shape.numel()) * sizeof(float));
+    offset = padded(offset + bytes_of(tensor));
   }
   header.pad();
   AtomicFile file(path);
   file.write(header.bytes());
   for (const NamedTensor& tensor : tensors) {
     const std::vector<float> values = weights.values(tensor.name, gguf_name(source.model.config(), tensor.name).layout);
-    const uint64_t bytes = values.size() * sizeof(float);
-    file.write(values.data(), bytes);
-    file.write(std::string(padded(bytes) - bytes, '\0'));
+    const std::string bytes = type_of(tensor).encode(values);
+    check(bytes.size() == bytes_of(tensor), "{} takes {} bytes, not {}", tensor.name, bytes.size(), bytes_of(tensor));
+    file.write(bytes);
+    file.write(std::string(padded(bytes.size()) - bytes.size(), '\0'));
   }
   file.commit();
-  return source.tokenizer == nullptr ? "the vocabulary: the run has no tokenizer" : "";
+  if (source.tokenizer == nullptr) {
+    return "the vocabulary: the run has no tokenizer";
+  }
+  return source.tokenizer->tokenizer_kind() == TokenizerKind::byte_bpe
+             ? "the vocabulary: only SentencePiece's is written, and the run's tokenizer is byte-level BPE"
+             : "";
 }
 
 }  // namespace
 
 ExportFormat gguf_export() {
-  return {.name = "gguf", .is_folder = false, .fixed_eps = {}, .obstacles = gguf_obstacles, .write = write_gguf};
+  return {.name = "gguf",
+          .is_folder = false,
+          .fixed_eps = {},
+          .all_weight_types = true,
+          .obstacles = gguf_obstacles,
+          .write = write_gguf};
 }
 
 }  // namespace minillm

@@ -1,7 +1,8 @@
 #pragma once
-// 16-bit floating numbers of weight files, widened to float. Both conversions are exact.
+// 16-bit floating numbers of weight files. Widening to float is exact.
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace minillm {
@@ -22,6 +23,24 @@ inline float half_to_float(uint16_t bits) {
   }
   const uint32_t wide_exponent = exponent == 0x1f ? 0xff : exponent + (127 - 15);
   return std::bit_cast<float>(sign | wide_exponent << 23 | fraction << 13);
+}
+
+/// The nearest binary16, the even one of two; infinity from 65,520 on.
+inline uint16_t float_to_half(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000U);
+  const float magnitude = std::abs(value);
+  if (std::isnan(value)) {
+    return sign | 0x7e00U;
+  }
+  if (magnitude >= 65520.0F) {
+    return sign | 0x7c00U;
+  }
+  if (magnitude < 0x1p-14F) {  // subnormal: a whole number of 2^-24
+    return sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24F));
+  }
+  const uint32_t rounded = (bits & 0x7fffffffU) + 0xfffU + ((bits >> 13) & 1U);  // may carry into the exponent
+  return sign | static_cast<uint16_t>((rounded >> 13) - ((127U - 15U) << 10));
 }
 
 }  // namespace minillm

@@ -18,7 +18,9 @@ namespace minillm {
 
 inline constexpr std::string_view huggingface_config_name = "config.json";
 inline constexpr std::string_view huggingface_weights_name = "model.safetensors";
-inline constexpr std::string_view huggingface_tokenizer_name = "tokenizer.model";
+inline constexpr std::string_view huggingface_index_name = "model.safetensors.index.json";
+inline constexpr std::string_view huggingface_tokenizer_name = "tokenizer.model";  // SentencePiece
+inline constexpr std::string_view huggingface_bpe_name = "tokenizer.json";         // byte-level BPE
 
 struct HuggingfaceArchitecture {
   std::string_view model_type;             ///< "llama"

@@ -2,7 +2,7 @@
 
 #include "core/text.h"
 #include "data/file_descriptor.h"
-#include "formats/strict_json.h"
+#include "data/strict_json.h"
 
 #include <nlohmann/json.hpp>
 

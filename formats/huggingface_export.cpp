@@ -4,7 +4,6 @@
 #include "core/atomic_file.h"
 #include "core/json_object.h"
 #include "core/text.h"
-#include "data/word_table.h"
 #include "formats/architecture.h"
 #include "formats/huggingface.h"
 #include "formats/safetensors.h"
@@ -113,21 +112,27 @@ std::string generation_config_json(const Tokenizer* tokenizer) {
   return json.text() + "\n";
 }
 
-/// Its pieces are in tokenizer.model: no blank is put in front, as in training.
+bool is_bpe(const ModelToExport& source) {
+  return source.tokenizer->tokenizer_kind() == TokenizerKind::byte_bpe;
+}
+
+/// Its pieces are in tokenizer.model or tokenizer.json: no blank is put in front, as in training.
 std::string tokenizer_config_json(const ModelToExport& source) {
   JsonObject json;
-  json.add("tokenizer_class", "LlamaTokenizer");
-  json.add("legacy", false);
+  json.add("tokenizer_class", is_bpe(source) ? "GPT2TokenizerFast" : "LlamaTokenizer");
+  if (!is_bpe(source)) {
+    json.add("legacy", false);
+    json.add("unk_token", source.tokenizer->piece(source.tokenizer->unk_id()));
+    json.add_raw("sp_model_kwargs", "{}");
+  }
   json.add("add_prefix_space", false);
   json.add("add_bos_token", true);
   json.add("add_eos_token", false);
   json.add("bos_token", source.tokenizer->piece(source.tokenizer->bos_id()));
   json.add("eos_token", source.tokenizer->piece(source.tokenizer->eos_id()));
-  json.add("unk_token", source.tokenizer->piece(source.tokenizer->unk_id()));
   json.add_null("pad_token");
   json.add("model_max_length", source.model.config().max_seq_len);
   json.add("clean_up_tokenization_spaces", false);
-  json.add_raw("sp_model_kwargs", "{}");
   return json.text() + "\n";
 }
 
@@ -154,7 +159,7 @@ void write_weights(const Transformer& model, std::string_view model_type, const 
 }
 
 std::string write_huggingface(const ModelToExport& source, const std::string& path) {
-  const auto file = [&](std::string_view name) { return (std::filesystem::path(path) / std::string(name)).string(); };
+  const auto file = [&](std::string_view name) { return file_in(path, name); };
   std::vector<std::string> reasons;
   const HuggingfaceArchitecture& architecture = *architecture_of(source.model.config(), reasons);
   write_weights(source.model, architecture.model_type, file(huggingface_weights_name));
@@ -163,10 +168,11 @@ std::string write_huggingface(const ModelToExport& source, const std::string& pa
   if (source.tokenizer == nullptr) {
     return "the tokenizer's files: the run has none";
   }
-  if (WordTable::is_word_table(source.tokenizer->serialized())) {
+  if (source.tokenizer->tokenizer_kind() == TokenizerKind::words) {
     return "the tokenizer's files: the built-in corpus has a table of words, which is no SentencePiece model";
   }
-  write_file_atomically(file(huggingface_tokenizer_name), source.tokenizer->serialized());
+  write_file_atomically(file(is_bpe(source) ? huggingface_bpe_name : huggingface_tokenizer_name),
+                        source.tokenizer->serialized());
   write_file_atomically(file("tokenizer_config.json"), tokenizer_config_json(source));
   return "";
 }
@@ -177,6 +183,7 @@ ExportFormat huggingface_export() {
   return {.name = "huggingface",
           .is_folder = true,
           .fixed_eps = {},
+          .all_weight_types = false,
           .obstacles = huggingface_obstacles,
           .write = write_huggingface};
 }

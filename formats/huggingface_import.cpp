@@ -2,11 +2,12 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data/tokenizer.h"
+#include "data/byte_bpe.h"
+#include "data/strict_json.h"
 #include "formats/huggingface.h"
 #include "formats/huggingface_config.h"
 #include "formats/safetensors.h"
-#include "formats/strict_json.h"
+#include "formats/safetensors_shards.h"
 #include "nn/transformer.h"
 
 #include <nlohmann/json.hpp>
@@ -23,10 +24,6 @@ using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr size_t most_tokenizer_bytes = size_t{1} << 28;
-
-std::string file_in(const std::string& folder, std::string_view name) {
-  return (fs::path(folder) / std::string(name)).string();
-}
 
 /// Settings that counting may pass over and computing may not.
 class Settings {
@@ -152,7 +149,7 @@ std::vector<StoredTensor> tensors_of(const WeightFile& file, const ModelConfig& 
                     .expected = to_string(expected)});
       }
       used.insert(name);
-      tensors.push_back({rows.name, stored->dtype, shape, stored->begin, stored->end, there.layout});
+      tensors.push_back({rows.name, stored->dtype, shape, stored->begin, stored->end, there.layout, 0, stored->part});
     }
   }
   size_t buffers = 0;
@@ -169,20 +166,71 @@ std::vector<StoredTensor> tensors_of(const WeightFile& file, const ModelConfig& 
   return tensors;
 }
 
-void check_weights_are_there(const std::string& folder) {
+/// The weights as they stand there: in one file, or in several that an index names.
+WeightFile open_weights(const std::string& folder) {
   std::error_code error;
-  if (fs::exists(file_in(folder, huggingface_weights_name), error)) {
-    return;
+  const std::string path = file_in(folder, huggingface_weights_name);
+  if (fs::exists(path, error)) {
+    return SafetensorsFile(path);
   }
-  const bool in_shards = fs::exists(file_in(folder, "model.safetensors.index.json"), error);
+  const std::string index = file_in(folder, huggingface_index_name);
+  if (fs::exists(index, error)) {
+    return open_safetensors_shards(index);
+  }
   const bool by_pickle = fs::exists(file_in(folder, "pytorch_model.bin"), error);
   fail_input({.where = folder,
-              .what = fmt::format("has no {}", huggingface_weights_name),
-              .found = in_shards   ? "weights in several files"
-                       : by_pickle ? "pytorch_model.bin, which only Python can read"
-                                   : "",
-              .expected = "weights in one safetensors file",
-              .hint = in_shards || by_pickle ? "load it in transformers and save it again with save_pretrained" : ""});
+              .what = fmt::format("has neither {} nor {}", huggingface_weights_name, huggingface_index_name),
+              .found = by_pickle ? "pytorch_model.bin, which only Python can read" : "",
+              .expected = "weights in safetensors files",
+              .hint = by_pickle ? "load it in transformers and save it again with save_pretrained" : ""});
+}
+
+std::vector<WeightPart> open_again(const WeightFile& file) {
+  std::vector<WeightPart> parts;
+  for (const WeightPart& part : file.parts()) {
+    parts.push_back({part.path, open_for_reading(part.path)});
+  }
+  return parts;
+}
+
+void check_pieces(const std::string& path, int64_t pieces, int64_t vocab_size) {
+  if (pieces > vocab_size) {
+    fail_input({.where = path,
+                .what = "the tokenizer has more pieces than the model has ids",
+                .found = std::to_string(pieces),
+                .expected = fmt::format("at most {}", vocab_size)});
+  }
+}
+
+/// tokenizer.model, else what byte-level BPE is kept in. Hugging Face's tokenizer.json can be much else: then the model
+/// comes without.
+void read_tokenizer(const std::string& folder, ForeignModel& model) {
+  std::error_code error;
+  const std::string model_path = file_in(folder, huggingface_tokenizer_name);
+  const std::string json_path = file_in(folder, huggingface_bpe_name);
+  const std::string vocab_path = file_in(folder, "vocab.json");
+  const std::string merges_path = file_in(folder, "merges.txt");
+  if (fs::exists(model_path, error)) {
+    model.tokenizer = read_bytes(model_path, most_tokenizer_bytes);
+    model.tokenizer_file = model_path;
+    check_pieces(model_path, load_tokenizer(model.tokenizer, model_path)->vocab_size(), model.config.vocab_size);
+    return;
+  }
+  const bool is_json = fs::exists(json_path, error);
+  if (!is_json && !(fs::exists(vocab_path, error) && fs::exists(merges_path, error))) {
+    return;
+  }
+  try {
+    model.tokenizer =
+        is_json ? read_bytes(json_path, most_tokenizer_bytes) : tokenizer_json_of(vocab_path, merges_path);
+    model.tokenizer_file = is_json ? json_path : "";
+    const std::string& path = is_json ? json_path : vocab_path;
+    check_pieces(path, load_tokenizer(model.tokenizer, path)->vocab_size(), model.config.vocab_size);
+  } catch (const Error& problem) {
+    model.tokenizer.clear();
+    model.tokenizer_file.clear();
+    model.dropped += fmt::format("{}the tokenizer ({})", model.dropped.empty() ? "" : "; ", problem.what());
+  }
 }
 
 }  // namespace
@@ -190,28 +238,14 @@ void check_weights_are_there(const std::string& folder) {
 ForeignModel open_huggingface(const std::string& folder) {
   std::string model_type;
   const ModelConfig config = read_config(file_in(folder, huggingface_config_name), model_type);
-  check_weights_are_there(folder);
-  const std::string path = file_in(folder, huggingface_weights_name);
-  const SafetensorsFile file(path);
+  const WeightFile file = open_weights(folder);
   std::string dropped;
   std::vector<StoredTensor> tensors = tensors_of(file, config, model_type, dropped);
   ForeignModel model = {fmt::format("Hugging Face, {}", find_huggingface_architecture(model_type)->name),
                         config,
-                        {path, open_for_reading(path), std::move(tensors)},
+                        {file.path(), open_again(file), std::move(tensors)},
                         dropped};
-  const std::string tokenizer = file_in(folder, huggingface_tokenizer_name);
-  std::error_code error;
-  if (fs::exists(tokenizer, error)) {
-    model.tokenizer = read_bytes(tokenizer, most_tokenizer_bytes);
-    model.tokenizer_file = tokenizer;
-    const int64_t pieces = load_tokenizer(model.tokenizer, tokenizer)->vocab_size();
-    if (pieces > config.vocab_size) {
-      fail_input({.where = tokenizer,
-                  .what = "the tokenizer has more pieces than the model has ids",
-                  .found = std::to_string(pieces),
-                  .expected = fmt::format("at most {}", config.vocab_size)});
-    }
-  }
+  read_tokenizer(folder, model);
   return model;
 }
 

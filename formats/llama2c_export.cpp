@@ -27,6 +27,9 @@ Llama2cSizes sizes_of(const ModelConfig& config) {
 
 /// run.c knows the ids of special pieces and of bytes by heart.
 std::vector<std::string> tokenizer_obstacles(const Tokenizer& tokenizer) {
+  if (tokenizer.tokenizer_kind() == TokenizerKind::byte_bpe) {
+    return {"the tokenizer is byte-level BPE, which joins by a list of pairs; tokenizer.bin has scores of pieces"};
+  }
   std::vector<std::string> found;
   const auto at = [&](const char* what, int64_t id, int64_t expected) {
     if (id != expected) {
@@ -115,6 +118,7 @@ ExportFormat llama2c_export() {
   return {.name = "llama2c",
           .is_folder = true,
           .fixed_eps = llama2c_eps,
+          .all_weight_types = false,
           .obstacles = llama2c_obstacles,
           .write = write_llama2c};
 }

@@ -3,6 +3,7 @@
 
 #include "data/tokenizer.h"
 #include "formats/weight_layout.h"
+#include "formats/weight_type.h"
 #include "nn/transformer.h"
 
 #include <map>
@@ -17,12 +18,14 @@ struct ModelToExport {
   const Transformer& model;    ///< allocated, its config derived
   const Tokenizer* tokenizer;  ///< null: none
   std::string name;            ///< the run's
+  const WeightType& weights;   ///< of matrices
 };
 
 struct ExportFormat {
   std::string_view name;
   bool is_folder;
   std::optional<double> fixed_eps;  ///< of the norms: programs that read the format know no other
+  bool all_weight_types;            ///< false: float32 only
   /// Why a model cannot be written so, the eps apart; none: it can be.
   std::vector<std::string> (*obstacles)(const ModelToExport& source);
   /// Writes into the empty folder, or the file, `path`; returns what is left out: "the tokenizer, ...", or "".

@@ -1,7 +1,7 @@
 #include "formats/safetensors_header.h"
 
 #include "core/text.h"
-#include "formats/strict_json.h"
+#include "data/strict_json.h"
 
 #include <nlohmann/json.hpp>
 

@@ -94,7 +94,12 @@ bool is_readable(const StoredTensor& stored) {
 }
 
 WeightFile::WeightFile(std::string path, FileDescriptor descriptor, std::vector<StoredTensor> tensors)
-    : path_(std::move(path)), descriptor_(std::move(descriptor)), tensors_(std::move(tensors)) {
+    : WeightFile(path, std::vector<WeightPart>(), std::move(tensors)) {
+  parts_.push_back({std::move(path), std::move(descriptor)});
+}
+
+WeightFile::WeightFile(std::string path, std::vector<WeightPart> parts, std::vector<StoredTensor> tensors)
+    : path_(std::move(path)), parts_(std::move(parts)), tensors_(std::move(tensors)) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const bool is_new = index_.emplace(tensors_[i].name, i).second;
     check(is_new, "{}: two tensors are named {}", path_, printable(tensors_[i].name));
@@ -133,16 +138,17 @@ void WeightFile::read_as_stored(const StoredTensor& stored, const Tensor& to) co
   check(stored.end - stored.begin == bytes_of(stored.dtype, total) + scale_bytes,
         "{}: tensor {} takes {} bytes for {} values of {}", path_, printable(stored.name), stored.end - stored.begin,
         total, stored.dtype);
+  const auto& [path, descriptor] = parts_.at(stored.part);
   std::vector<float> scales(scale_bytes / sizeof(float));
-  read_exactly(descriptor_.get(), scales.data(), scale_bytes, stored.end - scale_bytes, path_);
+  read_exactly(descriptor.get(), scales.data(), scale_bytes, stored.end - scale_bytes, path);
   // Whole blocks and groups: a chunk begins where a scale does.
   const size_t step = stored.group > 0 ? static_cast<size_t>(stored.group) : block_values;
   const size_t chunk = (chunk_values + step - 1) / step * step;
   std::vector<char> bytes(bytes_of(stored.dtype, std::min(chunk, total)));
   for (size_t first = 0; first < total; first += chunk) {
     const size_t count = std::min(chunk, total - first);
-    read_exactly(descriptor_.get(), bytes.data(), bytes_of(stored.dtype, count),
-                 stored.begin + bytes_of(stored.dtype, first), path_);
+    read_exactly(descriptor.get(), bytes.data(), bytes_of(stored.dtype, count),
+                 stored.begin + bytes_of(stored.dtype, first), path);
     const float* first_scale = scales.data() + (stored.group > 0 ? first / step : 0);
     if (to.dtype == DType::float64) {
       convert_stored(stored, bytes.data(), first_scale, to.as<double>() + first, count);

@@ -23,6 +23,13 @@ struct StoredTensor {
   uint64_t end = 0;
   WeightLayout layout = {};
   int64_t group = 0;  ///< I8: neighbouring values that share a float32 scale; the scales stand behind all values
+  size_t part = 0;    ///< which of the files that the weights are spread over
+};
+
+/// One of the files that weights are spread over.
+struct WeightPart {
+  std::string path;
+  FileDescriptor descriptor;
 };
 
 /// A file open for reading whose tensors are known. A format's reader makes it, after it has checked every range.
@@ -30,10 +37,13 @@ class WeightFile {
  public:
   /// Throws when two tensors have one name.
   WeightFile(std::string path, FileDescriptor descriptor, std::vector<StoredTensor> tensors);
+  /// The same of several files, which `path` lists.
+  WeightFile(std::string path, std::vector<WeightPart> parts, std::vector<StoredTensor> tensors);
 
   const std::string& path() const { return path_; }
+  const std::vector<WeightPart>& parts() const { return parts_; }
 
-  /// In order of their values in the file.
+  /// In order of their values in a file.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
 
   /// nullptr when there is none of that name.
@@ -47,7 +57,7 @@ class WeightFile {
   void read_as_stored(const StoredTensor& stored, const Tensor& to) const;
 
   std::string path_;
-  FileDescriptor descriptor_;
+  std::vector<WeightPart> parts_;
   std::vector<StoredTensor> tensors_;
   std::map<std::string, size_t, std::less<>> index_;
 };

@@ -10,7 +10,7 @@ set -euo pipefail
 
 # ocl-icd-opencl-dev: Debian 12's libdnnl-dev only recommends it, but CMake cannot find oneDNN without it.
 packages=(g++ cmake ninja-build python3
-          libdnnl-dev ocl-icd-opencl-dev libhdf5-dev libsentencepiece-dev libssl-dev zlib1g-dev
+          libdnnl-dev ocl-icd-opencl-dev libhdf5-dev libsentencepiece-dev libpcre2-dev libssl-dev zlib1g-dev
           libfmt-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev doctest-dev
           libjs-dygraphs gnuplot-nox)  # for the figures of `minillm report`, which does without them too
 dev_packages=(clang clang-format clang-tidy libomp-dev libbenchmark-dev gdb git chromium)

@@ -155,6 +155,14 @@ void compare_tokenizers(const Tokenizer& ours, const std::string& serialized, co
   }
 }
 
+/// Rounds the run's matrices to what the type holds; returns by how much that moves a logit at most.
+double round_and_compare(const LoadedRun& run, const WeightType& type) {
+  const std::vector<int32_t> ids = tokens_to_compare(run.model->config());
+  const std::vector<double> before = logits_of(*run.model, ids, tape_options(run.config.train));
+  round_matrices(*run.model, type);
+  return largest_difference(before, logits_of(*run.model, ids, tape_options(run.config.train)));
+}
+
 /// Compares what was written with the run; throws a work Error when it is another model.
 void verify(const LoadedRun& run, const ExportFormat& format, const std::string& path, ExportedRun& result) {
   const ForeignModel written = open_foreign_model(path);
@@ -190,10 +198,18 @@ ExportedRun export_run(const ExportRequest& request) {
   const ExportFormat& format = export_format(request.format);
   const std::string out = without_slash(request.out);
   check_place(format, out);
+  const WeightType& type = weight_type(request.weights.empty() ? "f32" : request.weights);
+  if (!format.all_weight_types && type.gguf_type != 0) {
+    fail_input({.where = "--weights",
+                .what = fmt::format("files of {} are written in f32", format.name),
+                .found = std::string(type.name)});
+  }
   const LoadedRun run = load_run(request.run, request.checkpoint);
-  const ModelToExport source = {*run.model, run.tokenizer.get(), run.config.run.name};
+  const ModelToExport source = {*run.model, run.tokenizer.get(), run.config.run.name, type};
   check_expressible(format, source, request, run.checkpoint);
   ExportedRun result;
+  result.weights = type.name;
+  result.rounding = round_and_compare(run, type);
   result.checkpoint = run.checkpoint;
   result.out = out;
   Staging staging(out, format.is_folder);
@@ -206,6 +222,9 @@ ExportedRun export_run(const ExportRequest& request) {
 std::string ExportedRun::to_text() const {
   std::string text = fmt::format("{}: {}, from {}\n", printable(out), format, printable(checkpoint));
   text += fmt::format("read back: the logits of {} tokens differ by {:.3g} at most\n", tokens, difference);
+  if (weights != "f32") {
+    text += fmt::format("rounding the matrices to {} moved a logit by {:.3g} at most\n", weights, rounding);
+  }
   if (other_eps) {
     text += fmt::format("its programs take norm_eps = {}, the run's is {}: logits differ by {:.3g} at most\n",
                         format_eps, eps, eps_difference);

@@ -13,6 +13,7 @@ struct ExportRequest {
   std::string checkpoint;  ///< "last", "best" or a number of steps
   std::string format;      ///< a row of the table in formats/model_export.cpp
   std::string out;         ///< the folder to make, or the file
+  std::string weights;     ///< a type of formats/weight_type.h; "" = f32
   bool allow_eps = false;  ///< also where the format's programs add another eps under the root of norms
 };
 
@@ -26,6 +27,8 @@ struct ExportedRun {
   std::string left_out;    ///< "" = nothing
   int64_t tokens = 0;      ///< that were compared
   double difference = 0;   ///< the largest of a logit
+  std::string weights;     ///< the matrices' type
+  double rounding = 0;     ///< the largest difference of a logit that its rounding makes
   bool other_eps = false;  ///< the format's is another than the run's
   double eps = 0;          ///< the run's
   double format_eps = 0;

@@ -4,7 +4,6 @@
 #include "core/text.h"
 #include "core/utf8.h"
 #include "data/sha256.h"
-#include "formats/foreign_model.h"
 #include "optim/finite.h"
 #include "train/banner.h"
 #include "train/checkpoint.h"
@@ -19,37 +18,6 @@
 namespace minillm {
 
 namespace {
-
-/// The config of a run in `request.out`: what the file fixes, defaults for the rest.
-LoadedConfig config_of(const ForeignModel& model, const ImportRequest& request) {
-  std::string name = valid_utf8(std::filesystem::path(request.file).stem().string());
-  std::replace_if(  // a file's name may hold bytes that a run's must not
-      name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
-  LoadedConfig loaded =
-      parse_config("", request.file, {"run.name=" + toml_quoted(name), "run.out=" + toml_quoted(request.out)});
-  Config& config = loaded.config;
-  config.model = model.config;
-  for (const ConfigChange& fixed : diff(Config{}, config)) {
-    if (fixed.key.starts_with("model.")) {
-      loaded.origins[fixed.key] = valid_utf8(request.file);
-    }
-  }
-  config.data.seq_len = config.model.max_seq_len;
-  config.train.micro_batch_size = 1;  // divides whatever batch is asked for, and takes the least memory
-  complete_config(loaded, nullptr);
-  return loaded;
-}
-
-/// Fills the model's weights from the file; training starts from finite ones only.
-void read_weights(Transformer& model, const WeightFile& file) {
-  model.parameters().allocate(DType::float32, false);
-  load_into(model.parameters(), file);
-  if (const std::optional<NonFinite> weight = first_non_finite_weight(model.parameters())) {
-    fail_input({.where = file.path(),
-                .what = weight->tensor + " is not finite; such weights are not imported",
-                .found = fmt::format("{} at element {}", weight->value, weight->index)});
-  }
-}
 
 /// Reads the checkpoint into the model's memory, and every tensor of the file anew beside it.
 void compare_with_file(const std::string& checkpoint, const WeightFile& file, Transformer& model) {
@@ -71,7 +39,11 @@ void write_run(const LoadedConfig& loaded, const ForeignModel& source, Transform
   const std::string& folder = loaded.config.run.out;
   const std::string config_text = to_toml(loaded.config, loaded.origins);
   RunState state;
-  state.texts["init"] = fmt::format("{} (sha256 {})", source.weights.path(), sha256_of_file(source.weights.path()));
+  std::vector<std::string> parts;
+  for (const WeightPart& part : source.weights.parts()) {
+    parts.push_back(fmt::format("{} (sha256 {})", part.path, sha256_of_file(part.path)));
+  }
+  state.texts["init"] = join(parts);
   save_checkpoint(folder, {model.parameters(), nullptr, state, config_text, source.tokenizer}, 1);
   compare_with_file(checkpoint_path(folder, 0), source.weights, model);
   write_run_config(folder, config_text);
@@ -91,13 +63,41 @@ void take_back(const OwnedFolder& owned) {
 
 }  // namespace
 
+LoadedConfig config_for(const ForeignModel& model, const std::string& file, const std::string& out) {
+  std::string name = valid_utf8(std::filesystem::path(file).stem().string());
+  std::replace_if(  // a file's name may hold bytes that a run's must not
+      name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '_');
+  LoadedConfig loaded = parse_config("", file, {"run.name=" + toml_quoted(name), "run.out=" + toml_quoted(out)});
+  Config& config = loaded.config;
+  config.model = model.config;
+  for (const ConfigChange& fixed : diff(Config{}, config)) {
+    if (fixed.key.starts_with("model.")) {
+      loaded.origins[fixed.key] = valid_utf8(file);
+    }
+  }
+  config.data.seq_len = config.model.max_seq_len;
+  config.train.micro_batch_size = 1;  // divides whatever batch is asked for, and takes the least memory
+  complete_config(loaded, nullptr);
+  return loaded;
+}
+
+void read_foreign_weights(Transformer& model, const WeightFile& file) {
+  model.allocate(DType::float32, 0, false);
+  load_into(model.parameters(), file);
+  if (const std::optional<NonFinite> weight = first_non_finite_weight(model.parameters())) {
+    fail_input({.where = file.path(),
+                .what = weight->tensor + " is not finite; such weights are not imported",
+                .found = fmt::format("{} at element {}", weight->value, weight->index)});
+  }
+}
+
 ImportedRun import_run(const ImportRequest& request) {
   check_folder_name(request.out);
   const ForeignModel source = open_foreign_model(request.file);
-  const LoadedConfig loaded = config_of(source, request);
+  const LoadedConfig loaded = config_for(source, request.file, request.out);
   Transformer model(loaded.config.model);
   check_import_fits(model, printable(request.file));
-  read_weights(model, source.weights);
+  read_foreign_weights(model, source.weights);
   const OwnedFolder folder =
       create_run_folder({.folder = request.out, .force = request.force, .inputs = {request.file}});
   try {

@@ -1,7 +1,9 @@
 #pragma once
 // `minillm import`: a run's folder made of another tool's weights, to evaluate and to start from with --init.
 
-#include "train/train_config.h"
+#include "formats/foreign_model.h"
+#include "nn/transformer.h"
+#include "train/config_file.h"
 
 #include <cstddef>
 #include <string>
@@ -30,6 +32,12 @@ struct ImportedRun {
  private:
   std::string next_commands(const std::string& folder) const;
 };
+
+/// The config of a run in `out` with the model of `file`: what that fixes, defaults for the rest.
+LoadedConfig config_for(const ForeignModel& model, const std::string& file, const std::string& out);
+
+/// Takes float32 weights, and fills them from the file. Throws an input Error where one is not finite.
+void read_foreign_weights(Transformer& model, const WeightFile& file);
 
 /// Writes request.out: config.toml, and checkpoints/step_000000.h5 with weights alone. Everything that can be wrong
 /// with the file is told before the folder is made; until the weights were read back and equal the file's bit for bit

@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "train/checkpoint.h"
 #include "train/complete_config.h"
+#include "train/imported_run.h"
 #include "train/memory_estimate.h"
 #include "train/trainer.h"
 
@@ -53,6 +54,25 @@ void check_fits(const LoadedRun& run, const TokenFile& data) {
   }
 }
 
+void take_tokenizer(LoadedRun& loaded, const std::string& serialized) {
+  if (!serialized.empty()) {
+    loaded.tokenizer = load_tokenizer(serialized, loaded.checkpoint);
+    loaded.tokenizer_sha256 = loaded.tokenizer->sha256();
+  }
+}
+
+LoadedRun load_foreign(const std::string& path) {
+  const ForeignModel source = open_foreign_model(path);
+  LoadedRun loaded;
+  loaded.config = config_for(source, path, "").config;
+  loaded.checkpoint = source.weights.path();
+  loaded.model = std::make_unique<Transformer>(loaded.config.model);
+  check_weights_fit(*loaded.model, DType::float32, loaded.checkpoint);
+  read_foreign_weights(*loaded.model, source.weights);
+  take_tokenizer(loaded, source.tokenizer);
+  return loaded;
+}
+
 }  // namespace
 
 LoadedRun load_run(const std::string& run, const std::string& which) {
@@ -67,12 +87,18 @@ LoadedRun load_run(const std::string& run, const std::string& which) {
   check_weights_fit(*loaded.model, model_dtype(loaded.config.train), checkpoint.path());
   loaded.model->allocate(model_dtype(loaded.config.train), loaded.config.train.seed, false);
   checkpoint.load_weights(loaded.model->parameters());
-  const std::string serialized = checkpoint.tokenizer();
-  if (!serialized.empty()) {
-    loaded.tokenizer = load_tokenizer(serialized, checkpoint.path());
-    loaded.tokenizer_sha256 = loaded.tokenizer->sha256();
-  }
+  take_tokenizer(loaded, checkpoint.tokenizer());
   return loaded;
+}
+
+LoadedRun load_model(const std::string& path, const std::string& which) {
+  if (!is_foreign_model(path)) {
+    return load_run(path, which);
+  }
+  if (which != "last") {
+    fail_input({.where = "--checkpoint", .what = "is for runs: a model's file has one state", .found = which});
+  }
+  return load_foreign(path);
 }
 
 TokenFile open_data_for(const LoadedRun& run, const std::string& path) {

@@ -23,6 +23,10 @@ struct LoadedRun {
 /// Opens `run` (a folder or a checkpoint file) at checkpoint `which`: "last", "best" or a number of steps.
 LoadedRun load_run(const std::string& run, const std::string& which);
 
+/// The same of what text is to come from: a run, or another tool's model (formats/foreign_model.h), whose weights are
+/// float32 here.
+LoadedRun load_model(const std::string& path, const std::string& which);
+
 /// Opens the data file `path`; "": the run's own. Throws an input Error unless it was made with the run's tokenizer and
 /// its ids are within the run's vocabulary.
 TokenFile open_data_for(const LoadedRun& run, const std::string& path);

@@ -1,4 +1,6 @@
 """What the tests of exports share: trained runs, and a reader of what is written that is not ours."""
+import json
+import struct
 import subprocess
 import sys
 
@@ -15,6 +17,16 @@ NEAR = 1e-5  # a mean loss in float32 against double
 SETTINGS = ["model.d_model=16", "model.n_layers=2", "model.n_heads=4", "model.n_kv_heads=2", "model.d_ff=24",
             "model.norm_eps=1e-5", "data.seq_len=64", "optim.warmup_steps=1", "optim.lr=0.02", "train.steps=25",
             "train.batch_size=4", "train.eval_every=0", "train.threads=1"]
+
+
+def safetensors(tensors):
+    """name -> (shape, values) as a file of F32."""
+    header, body = {"__metadata__": {"format": "pt"}}, b""
+    for name, (shape, values) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + 4 * len(values)]}
+        body += struct.pack(f"<{len(values)}f", *values)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + body
 
 
 class ExportCase(cli_support.InputCase):
@@ -54,6 +66,10 @@ class ExportCase(cli_support.InputCase):
         self.assertEqual(found["prompt_token_ids"], [1])
         self.assertGreater(len(set(found["token_ids"])), 4, "a text worth comparing")
         return found
+
+    def assert_speaks_as_it_is(self, path):
+        """Text from the export itself, without an import."""
+        self.assertEqual(self.greedy(path)["text"], self.greedy(self.given / "text")["text"])
 
     def assert_same_weights(self, one, other):
         digests = [self.digest_of(sorted((folder / "checkpoints").glob("step_*.h5"))[-1]) for folder in (one, other)]

@@ -73,6 +73,7 @@ class Gguf(export_case.ExportCase):
                                        delta=NEAR)
         model, _ = plain_readers.read_gguf((self.given / "text.gguf").read_bytes())
         self.assertEqual(plain_llama.greedy(model, 1, CONTEXT, (1, 2)), self.greedy(self.given / "text")["token_ids"])
+        self.assert_speaks_as_it_is(self.given / "text.gguf")
 
     def test_the_header(self):
         content = (self.given / "text.gguf").read_bytes()
@@ -128,6 +129,25 @@ class Gguf(export_case.ExportCase):
             self.assertAlmostEqual(self.loss(f"small{kind}"), expected, delta=NEAR)
             self.assertNotEqual(self.loss(f"small{kind}"), self.loss(self.given / "wide"))
             self.assertAlmostEqual(expected, self.loss(self.given / "wide"), delta=bound)
+
+    def test_smaller_types_are_written(self):
+        """Byte for byte what rounding the float32 file by other code gives, but for the file's type."""
+        self.train_given("broad", "ids.h5", "model.d_model=32", "model.d_ff=64")
+        self.call("export", "broad", "--format", "gguf", "--out", "broad.gguf")
+        content = (self.given / "broad.gguf").read_bytes()
+        for name, kind, file_kind, encode in (("f16", 1, 1, halves), ("q8_0", 8, 7, blocks)):
+            printed = self.export("broad", "gguf", f"{name}.gguf", "--weights", name)
+            self.assertRegex(printed, rf"rounding the matrices to {name} moved a logit by \d.*\n")
+            was, now = (entry("general.file_type", 4, "I", value) for value in (0, file_kind))
+            expected = requantized(content, kind, encode).replace(was, now)
+            self.assertEqual((self.folder / f"{name}.gguf").read_bytes(), expected)
+        words = ["export", self.given / "ids", "--out", "x", "--format"]
+        self.assertRegex(self.refused(*words, "gguf", "--weights", "q8_0"),
+                         r"--weights: model\..* cannot be written as q8_0; found rows of 16 values")
+        self.assertRegex(self.refused(*words, "llama2c", "--weights", "f16"),
+                         r"--weights: files of llama2c are written in f32; found f16")
+        self.assertRegex(self.refused(*words, "gguf", "--weights", "q4"),
+                         r"--weights: unknown type q4; expected f32 or f16 or q8_0")
 
     def test_places_and_models_that_cannot_be_written(self):
         self.write("there.gguf", "mine")

@@ -2,13 +2,12 @@
 the run computes, by a decoder of our own in plain Python; settings that our model has not are refused."""
 import json
 import re
-import struct
 import sys
 
 import export_case
 import support
 from cli_support import Row
-from export_case import CONTEXT, IDS, NEAR
+from export_case import CONTEXT, IDS, NEAR, safetensors
 
 sys.path.append(str(support.ROOT / "tests" / "support"))
 import plain_gpt2  # noqa: E402
@@ -25,16 +24,6 @@ RUNS = {
 }
 NAMES = {"llama": "LlamaForCausalLM", "biased": "LlamaForCausalLM", "qwen3": "Qwen3ForCausalLM",
          "olmo2": "Olmo2ForCausalLM", "gpt2": "GPT2LMHeadModel"}
-
-
-def safetensors(tensors):
-    """name -> (shape, values) as a file of F32."""
-    header, body = {"__metadata__": {"format": "pt"}}, b""
-    for name, (shape, values) in tensors.items():
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + 4 * len(values)]}
-        body += struct.pack(f"<{len(values)}f", *values)
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + body
 
 
 class Huggingface(export_case.ExportCase):
@@ -109,6 +98,7 @@ class Huggingface(export_case.ExportCase):
                 self.assertEqual(self.loss(name), self.loss(self.given / name))
         self.run_program("import", self.given / "text_hf", "--out", "back")
         self.assertEqual(self.greedy("back")["text"], self.greedy(self.given / "text")["text"])
+        self.assert_speaks_as_it_is(self.given / "text_hf")
         self.run_program("eval", "back", "--data", self.given / "text.h5")  # the tokenizer is the same, byte for byte
 
     def test_older_files_of_gpt2_are_read(self):
@@ -162,16 +152,48 @@ class Huggingface(export_case.ExportCase):
             imported({"num_hidden_layers": 1}, r"9 not in the model: model\.layers\.1\."),
             imported({"num_hidden_layers": 2**40}, r"num_hidden_layers: is no count; found 1099511627776"),
             imported({"vocab_size": -1}, r"vocab_size: is no count; found -1"),
-            imported({}, r"m: has no model\.safetensors", names=("config.json",)),
+            imported({}, r"m: has neither model\.safetensors nor", names=("config.json",)),
             imported({}, r"m: is a folder without a model", names=("model.safetensors",)),
             imported({}, r"ends beyond the file", weights=llama["model.safetensors"][:-1]),
             imported({}, r"its header does not fit", weights=b"\xff" * 8 + llama["model.safetensors"][8:]),
             imported({}, r"lm_head\.weight is not finite", weights=llama["model.safetensors"][:-4] + b"\0\0\xc0\x7f"),
             Row("import m.safetensors --out run", (r"found safetensors; .*beside its config\.json give the folder",),
                 files={"m.safetensors": llama["model.safetensors"]}),
-            Row("import m --out run", (r"weights in several files; .*save_pretrained",),
+            Row("import m --out run", (r"is no index of weights: it has no weight_map",),
                 files={"m/config.json": llama["config.json"], "m/model.safetensors.index.json": "{}"}),
+            Row("import m --out run", (r"has neither model\.safetensors nor .*index\.json; found pytorch_model\.bin",),
+                files={"m/config.json": llama["config.json"], "m/pytorch_model.bin": "x"}),
         ])
+
+    def test_weights_in_several_files(self):
+        """The same model cut into three files, with an index; and what an index can have wrong."""
+        _, tensors = plain_readers.read_huggingface(self.given / "llama_hf")
+        flat = {name: ([len(rows), len(rows[0])], [float(value) for row in rows for value in row])
+                if isinstance(rows[0], (list, tuple)) else ([len(rows)], rows) for name, rows in tensors.items()}
+        names = sorted(flat)
+        parts = {f"model-0000{part + 1}-of-00003.safetensors": names[part::3] for part in range(3)}
+        where = {name: part for part, held in parts.items() for name in held}
+
+        def write(folder, **changes):
+            self.write(f"{folder}/config.json", (self.given / "llama_hf" / "config.json").read_bytes())
+            for part, held in parts.items():
+                self.write(f"{folder}/{part}", safetensors({name: flat[name] for name in held}))
+            index = {"metadata": {}, "weight_map": {**where, **changes}}
+            self.write(f"{folder}/model.safetensors.index.json", json.dumps(index))
+
+        write("m")
+        self.run_program("import", "m", "--out", "run")
+        self.assert_same_weights(self.given / "llama", self.folder / "run")
+        write("moved", **{names[0]: list(parts)[1]})
+        self.assertIn("00001-of-00003.safetensors: holds other tensors than moved/model.safetensors.index.json lists",
+                      self.refused("import", "moved", "--out", "r"))
+        write("more", **{"another": list(parts)[0]})
+        self.assertIn("has no tensor another", self.refused("import", "more", "--out", "r"))
+        write("outside", **{names[0]: "../m/" + list(parts)[0]})
+        self.assertIn("is not the name of a file beside the index", self.refused("import", "outside", "--out", "r"))
+        write("missing", another="absent.safetensors")
+        self.assertIn("absent.safetensors: cannot be opened", self.refused("import", "missing", "--out", "r"))
+        self.assertFalse((self.folder / "r").exists())
 
 
 if __name__ == "__main__":

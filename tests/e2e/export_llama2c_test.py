@@ -82,6 +82,11 @@ class Llama2c(export_case.ExportCase):
         self.assertEqual(plain_llama.llama2c_sizes(content)[5], 300)
         self.assertEqual(plain_llama.greedy(plain_llama.read_llama2c(content), 1, CONTEXT, (1, 2)),
                          self.greedy(self.given / "text")["token_ids"])
+        self.assert_speaks_as_it_is(self.given / "text_l2c")
+        message = self.refused("generate", self.given / "text_l2c", "--checkpoint", "best")
+        self.assertIn("--checkpoint: is for runs", message)
+        message = self.refused("generate", self.given / "ids_l2c")
+        self.assertIn("has no tokenizer for text", message)
 
     def test_the_sizes_are_those_of_the_format(self):
         """An int32 at byte 20 is negative where the head is a matrix of its own (llama.cpp's pull request 2685)."""

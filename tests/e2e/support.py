@@ -82,10 +82,11 @@ class Case(unittest.TestCase):
     def run_program(self, *arguments, status=0, **options):
         """Runs the program to its end; any other exit status than `status` fails the test. None: any but a signal's."""
         before = cpu_seconds_of_children()
+        given = {} if "input" in options else {"stdin": subprocess.DEVNULL}
         done = subprocess.run([PROGRAM, *map(str, arguments)],
-                              **{"cwd": self.folder, "env": ENVIRONMENT, "stdin": subprocess.DEVNULL,
-                                 "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8",
-                                 "errors": "surrogateescape", "timeout": 600, "check": False, **options})
+                              **{"cwd": self.folder, "env": ENVIRONMENT, **given, "stdout": subprocess.PIPE,
+                                 "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "surrogateescape",
+                                 "timeout": 600, "check": False, **options})
         cpu_seconds = cpu_seconds_of_children() - before
         words = f"minillm {' '.join(map(str, arguments))}\n{last_lines(done.stderr)}"
         if status is None:

@@ -1,4 +1,4 @@
-#include "formats/strict_json.h"
+#include "data/strict_json.h"
 
 #include "core/error.h"
 #include "core/text.h"
