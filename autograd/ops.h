@@ -93,6 +93,16 @@ Var rope(Var qkv, QkvLayout layout, const Tensor& cosines, const Tensor& sines, 
 Var causal_attention(Var qkv, QkvLayout layout, Here here = {});
 /// The same without the mask: every position sees all.
 Var bidirectional_attention(Var qkv, QkvLayout layout, Here here = {});
+/// What is kept of earlier positions for attention: `keys` [G, capacity, key_width] and `values`
+/// [G, capacity, value_width] of G key heads, or no values where the first value_width elements of a key are its value.
+struct KeptRows {
+  Tensor keys;
+  Tensor values = {};
+  int64_t value_width = 0;
+};
+/// Attention of T new positions to `past` earlier ones and themselves: q [1, T, H, key_width] -> [1, T, H *
+/// value_width]. The new positions' rows stand in `kept` already. No gradient.
+Var past_attention(Var q, const KeptRows& kept, int64_t past, double scale, Here here = {});
 /// The largest score of each head, over all queries and the keys they see; no gradient. `attended` is what one of these
 /// two made of qkv. Quick after a fused one, which keeps what it needs.
 std::vector<double> largest_scores(Var qkv, Var attended, const QkvLayout& layout, bool causal);

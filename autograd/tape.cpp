@@ -104,6 +104,12 @@ Var Tape::variable(const Tensor& value, Here here) {
   return leaf;
 }
 
+Past& Tape::past() const {
+  const size_t i = options_.pasts.size() == 1 ? 0 : sequence_;
+  check(i < options_.pasts.size(), "of {} sequences it is not said which one is computed", options_.pasts.size());
+  return *options_.pasts[i];
+}
+
 Var Tape::parameter(Parameter& parameter, Here here) {
   check(static_cast<bool>(parameter.value), "parameter {} has no memory yet: call ParameterStore::allocate first",
         parameter.name);

@@ -3,6 +3,7 @@
 
 #include "autograd/node.h"
 #include "autograd/parameter.h"
+#include "autograd/past.h"
 #include "autograd/var.h"
 #include "core/arena.h"
 #include "core/rng.h"
@@ -23,12 +24,17 @@ namespace minillm {
 enum class Kernels : uint8_t { fast, reference };  ///< train.kernels; float64 always runs the reference kernels
 enum class Ops : uint8_t { fused, composed };      ///< train.ops; composed builds every fused op from primitives
 
+class CompactWeights;
+
 struct TapeOptions {
   Kernels kernels = Kernels::fast;
   Ops ops = Ops::fused;
-  bool record = true;    ///< false: no gradients, the same forward code runs
-  bool training = true;  ///< false: dropout is the identity
-  bool retain = false;   ///< keep all intermediate values and their gradients, to look at
+  bool record = true;                 ///< false: no gradients, the same forward code runs
+  bool training = true;               ///< false: dropout is the identity
+  bool retain = false;                ///< keep all intermediate values and their gradients, to look at
+  std::span<Past* const> pasts = {};  ///< of a decoder, one a sequence: what was read before, where is kept what the
+                                      ///< next pass needs
+  const CompactWeights* compact = nullptr;  ///< of a decoder: what single rows are multiplied by
 };
 
 /// Where an accumulating kernel writes an input's gradient.
@@ -71,6 +77,26 @@ class Tape {
   const TapeOptions& options() const { return options_; }
   bool fast() const { return options_.kernels == Kernels::fast; }
   bool composed() const { return options_.ops == Ops::composed; }
+
+  /// Whether the sequences of this pass stand behind pasts.
+  bool reads_on() const { return !options_.pasts.empty(); }
+  /// That of the sequence that is computed now; where there are several, OneSequence says which.
+  Past& past() const;
+  /// The position in its sequence of the first token of this pass.
+  int64_t first_position() const { return reads_on() ? past().positions() : 0; }
+  /// The sequences of the next passes.
+  void set_pasts(std::span<Past* const> pasts) { options_.pasts = pasts; }
+  /// While it lives, past() is that of sequence `i` of the batch.
+  class OneSequence {
+   public:
+    OneSequence(Tape& tape, size_t i) : tape_(tape) { tape.sequence_ = i; }
+    ~OneSequence() { tape_.sequence_ = no_sequence; }
+    OneSequence(const OneSequence&) = delete;
+    OneSequence& operator=(const OneSequence&) = delete;
+
+   private:
+    Tape& tape_;
+  };
 
   // --- leaves ---
 
@@ -229,7 +255,10 @@ class Tape {
   void release_value(Node& node);
   void release_gradient(Node& node);
 
+  static constexpr size_t no_sequence = SIZE_MAX;
+
   TapeOptions options_;
+  size_t sequence_ = no_sequence;
   Arena arena_;      // nodes
   MemoryPool pool_;  // values, gradients and scratch memory
   std::vector<Node*> nodes_;

@@ -104,4 +104,34 @@ std::string bench_text(const BenchResult& result, int allocations) {
   return text;
 }
 
+JsonObject decode_bench_json(const DecodeBenchResult& result, int allocations) {
+  JsonObject json;
+  json.add("tokens_per_s", result.tokens_per_second());
+  json.add("prefill_tokens_per_s", result.prefill_tokens_per_second());
+  json.add("prompt_tokens", result.prompt_tokens);
+  json.add("tokens", result.tokens);
+  json.add("weight_bytes", result.weight_bytes);
+  json.add("read_gigabytes_per_s", result.read_gigabytes_per_s);
+  json.add("share_of_reading", result.share_of_reading());
+  json.add("threads", int64_t{num_threads()});
+  if (allocations >= 0) {
+    json.add("heap_allocations_per_token", int64_t{allocations});
+  } else {
+    json.add_null("heap_allocations_per_token");
+  }
+  return json;
+}
+
+std::string decode_bench_text(const DecodeBenchResult& result, int allocations) {
+  std::string text = fmt::format("{} threads; a prompt of {} tokens: {:.0f} tokens/s\n", num_threads(),
+                                 result.prompt_tokens, result.prefill_tokens_per_second());
+  text += fmt::format("{} tokens behind it, one by one: {:.0f} tokens/s (median)\n", result.tokens,
+                      result.tokens_per_second());
+  text += fmt::format("each reads {} of weights: {:.1f} GB/s, {:.1f} % of the {:.1f} GB/s that summing as much reads\n",
+                      bytes_text(result.weight_bytes), result.share_of_reading() * result.read_gigabytes_per_s,
+                      100 * result.share_of_reading(), result.read_gigabytes_per_s);
+  return text + fmt::format("heap allocations for a token: {}\n",
+                            allocations < 0 ? "not counted in this build" : std::to_string(allocations));
+}
+
 }  // namespace minillm::cli

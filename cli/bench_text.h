@@ -2,6 +2,7 @@
 // What `minillm bench` prints: a table of the phases, or one JSON object.
 
 #include "core/json_object.h"
+#include "generate/decode_bench.h"
 #include "train/bench.h"
 
 #include <string>
@@ -13,5 +14,8 @@ JsonObject bench_json(const BenchResult& result, int allocations);
 
 /// The same in lines for people; cells of what was not measured are empty.
 std::string bench_text(const BenchResult& result, int allocations);
+
+JsonObject decode_bench_json(const DecodeBenchResult& result, int allocations);
+std::string decode_bench_text(const DecodeBenchResult& result, int allocations);
 
 }  // namespace minillm::cli

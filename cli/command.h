@@ -21,6 +21,7 @@ Command ledger_command();
 Command lint_command();
 Command lesson_command();
 Command generate_command();
+Command chat_command();
 Command gradcheck_command();
 Command bench_command();
 Command experiment_command();

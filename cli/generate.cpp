@@ -1,49 +1,35 @@
 // minillm generate: text from a trained model.
 
 #include "cli/command.h"
+#include "cli/text_source.h"
+#include "core/error.h"
 #include "core/json_object.h"
 #include "core/log.h"
-#include "core/parallel.h"
 #include "core/utf8.h"
+#include "data/file_descriptor.h"
 #include "generate/generator.h"
 #include "generate/utf8_stream.h"
-#include "train/loaded_run.h"
 #include "train/trainer.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <random>
+#include <functional>
+#include <sstream>
 
 namespace minillm::cli {
 
 namespace {
 
-SamplerOptions sampler_options(const Arguments& arguments) {
-  SamplerOptions options;
-  options.temperature = arguments.number("temperature");
-  options.top_k = arguments.integer("top-k", 0);
-  options.top_p = arguments.number("top-p");
-  check_sampler_options(options);
-  return options;
-}
-
-uint64_t seed_of(const Arguments& arguments) {
-  if (arguments.given("seed")) {
-    return static_cast<uint64_t>(arguments.integer("seed", 0));
-  }
-  return std::random_device()();
-}
-
 double rate(int64_t tokens, double seconds) {
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-void print_json(const std::vector<int32_t>& prompt, const Generation& generation, const std::string& text,
+void print_json(const std::vector<int32_t>& prompt, const Generation& generation, const Tokenizer& tokenizer,
                 uint64_t seed) {
   const int64_t decoded =
       std::max<int64_t>(0, static_cast<int64_t>(generation.tokens.size()) - 1);  // the first: prefill
   JsonObject json;
-  json.add("text", text);
+  json.add("text", valid_utf8(tokenizer.decode(generation.tokens)));
   json.add("prompt_token_ids", prompt);
   json.add("token_ids", generation.tokens);
   json.add("seed", seed);
@@ -53,41 +39,104 @@ void print_json(const std::vector<int32_t>& prompt, const Generation& generation
   std::printf("%s\n", json.text().c_str());
 }
 
-int run_generate(const Arguments& arguments) {
-  const SamplerOptions options = sampler_options(arguments);
-  const uint64_t seed = seed_of(arguments);
-  const int64_t max_tokens = arguments.integer("max-tokens", 0);
-  const LoadedRun run = load_run(arguments.words().front(), arguments.text("checkpoint"));
-  set_num_threads(std::min(run.config.train.threads, usable_cores()));
-  if (run.tokenizer == nullptr) {
-    fail_input({.where = run.checkpoint,
-                .what = "has no tokenizer for text: its tokens or its weights were imported",
-                .hint = "a run on text of minillm prepare has one"});
+/// `<s>` and the text's ids.
+std::vector<int32_t> prompt_of(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<int32_t> ids = {tokenizer.bos_id()};
+  tokenizer.encode(text, ids);
+  return ids;
+}
+
+/// The lines of a file; what stands behind the last line end is one when there is something.
+std::vector<std::string> lines_of(const std::string& path) {
+  std::vector<std::string> lines;
+  std::istringstream text(read_bytes(path));
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(line);
   }
-  std::vector<int32_t> prompt = {run.tokenizer->bos_id()};
-  run.tokenizer->encode(arguments.text("prompt"), prompt);
-  check_prompt(*run.model, prompt);  // before the prompt is printed
-  const TokenRules rules = rules_of(*run.tokenizer);
-  Sampler sampler(options, seed);
-  const bool json = arguments.given("json");
+  if (lines.empty()) {
+    fail_input({.where = path, .what = "holds no prompt", .expected = "a prompt a line"});
+  }
+  return lines;
+}
+
+/// What the ways to generate share.
+struct Request {
+  const LoadedRun& run;
+  SamplerOptions sampling;
+  uint64_t seed;
+  int64_t max_tokens;
+  TapeOptions tape;
+  bool json;
+};
+
+/// Shows the text as it is written.
+void generate_one(const Request& request, const std::string& text) {
+  const Tokenizer& tokenizer = *request.run.tokenizer;
+  const std::vector<int32_t> prompt = prompt_of(tokenizer, text);
+  check_prompt(*request.run.model, prompt);  // before the prompt is printed
+  Sampler sampler(request.sampling, request.seed);
   CharacterStream stream;
   const auto print = [&](int32_t token) {
-    std::fputs(stream.feed(run.tokenizer->bytes(token)).c_str(), stdout);
+    std::fputs(stream.feed(tokenizer.bytes(token)).c_str(), stdout);
     std::fflush(stdout);
   };
-  if (!json) {
-    log_info("seed {}", seed);
-    std::fputs(valid_utf8(arguments.text("prompt")).c_str(), stdout);
+  if (!request.json) {
+    log_info("seed {}", request.seed);
+    std::fputs(valid_utf8(text).c_str(), stdout);
   }
-  const Generation generation = generate(*run.model, prompt, max_tokens, sampler, rules, tape_options(run.config.train),
-                                         json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print));
-  if (json) {
-    print_json(prompt, generation, valid_utf8(run.tokenizer->decode(generation.tokens)), seed);
-    return 0;
+  const auto on_token = request.json ? std::function<void(int32_t)>() : std::function<void(int32_t)>(print);
+  const Generation generation =
+      generate(*request.run.model, prompt, request.max_tokens, sampler, rules_of(tokenizer), request.tape, on_token);
+  if (request.json) {
+    print_json(prompt, generation, tokenizer, request.seed);
+    return;
   }
   std::printf("%s\n", stream.flush().c_str());
   if (generation.stopped_by == "context") {
-    log_info("the context of {} tokens is full", run.config.model.max_seq_len);
+    log_info("the context of {} tokens is full", request.run.config.model.max_seq_len);
+  }
+}
+
+/// Line i of the file with seed + i, as it would be by itself.
+void generate_all(const Request& request, const std::string& path) {
+  const Tokenizer& tokenizer = *request.run.tokenizer;
+  const std::vector<std::string> texts = lines_of(path);
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<Sampler> samplers;
+  for (const std::string& text : texts) {
+    prompts.push_back(prompt_of(tokenizer, text));
+    samplers.emplace_back(request.sampling, request.seed + samplers.size());
+  }
+  const std::vector<Generation> generations =
+      generate_batch(*request.run.model, prompts, request.max_tokens, samplers, rules_of(tokenizer), request.tape);
+  if (!request.json) {
+    log_info("seeds {} to {}", request.seed, request.seed + texts.size() - 1);
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (request.json) {
+      print_json(prompts[i], generations[i], tokenizer, request.seed + i);
+    } else {
+      std::printf("%s%s\n", valid_utf8(texts[i]).c_str(), valid_utf8(tokenizer.decode(generations[i].tokens)).c_str());
+    }
+  }
+}
+
+int run_generate(const Arguments& arguments) {
+  if (arguments.given("prompts") && arguments.given("prompt")) {
+    fail_input({.where = "--prompts", .what = "stands beside --prompt", .expected = "one of them"});
+  }
+  const SamplerOptions sampling = sampler_options(arguments);
+  const uint64_t seed = seed_of(arguments);
+  const int64_t max_tokens = arguments.integer("max-tokens", 0);
+  const LoadedRun run = load_text_model(arguments);
+  const std::unique_ptr<CompactWeights> compact = compact_weights(arguments, *run.model);
+  TapeOptions tape = tape_options(run.config.train);
+  tape.compact = compact.get();
+  const Request request = {run, sampling, seed, max_tokens, tape, arguments.given("json")};
+  if (arguments.given("prompts")) {
+    generate_all(request, arguments.text("prompts"));
+  } else {
+    generate_one(request, arguments.text("prompt"));
   }
   return 0;
 }
@@ -96,18 +145,14 @@ int run_generate(const Arguments& arguments) {
 
 Command generate_command() {
   return {{.name = "generate",
-           .words = "RUN",
+           .words = "RUN|MODEL",
            .summary = "text from a trained model",
+           .note = "MODEL is another tool's file or folder, as minillm import reads it.",
            .min_words = 1,
            .max_words = 1,
-           .options = {{"prompt", "TEXT", "", "what the text begins with", true},
-                       {"temperature", "T", "1.0", "0 = always the most likely token; higher is more varied"},
-                       {"top-k", "K", "0", "draw from the K most likely tokens; 0 = off"},
-                       {"top-p", "P", "0.9", "draw from the fewest tokens that together exceed P; 1 = off"},
-                       {"max-tokens", "N", "256", "new tokens at most"},
-                       {"seed", "S", "", "repeats a text (default: drawn, and printed)"},
-                       {"checkpoint", "best|last|N", "last", "which checkpoint"},
-                       {"json", "", "", "one JSON object on standard output"}},
+           .options = text_options({{"prompt", "TEXT", "", "what the text begins with", true},
+                                    {"prompts", "FILE", "", "instead: a prompt a line, written side by side"},
+                                    {"json", "", "", "a JSON object on standard output, one a prompt"}}),
            .examples = {"minillm generate runs/quickstart --prompt \"It was\" --temperature 0.8 --seed 1"}},
           run_generate};
 }

@@ -2,8 +2,8 @@
 // Text from a model, one token at a time.
 
 #include "data/tokenizer.h"
+#include "generate/decoder.h"
 #include "generate/sampler.h"
-#include "nn/transformer.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,18 +24,29 @@ TokenRules rules_of(const Tokenizer& tokenizer);
 
 struct Generation {
   std::vector<int32_t> tokens;  ///< new ones, the end token not among them
-  std::string_view stopped_by;  ///< "end of text", "max-tokens" or "context": why there are no more
+  std::string_view stopped_by;  ///< "end of text", "max-tokens", "context" or "caller": why there are no more
+  bool last_was_read = false;   ///< by the decoder: to learn that the text ends there
   double prefill_seconds = 0;   ///< reading the prompt, up to the first logits
   double decode_seconds = 0;    ///< the rest
 };
 
-/// Throws an input Error when the prompt is empty or longer than the context, or the model is not causal.
+/// Throws an input Error when the prompt is empty or longer than the model's context, or as check_writes_text.
 void check_prompt(const Transformer& model, std::span<const int32_t> prompt);
 
-/// Continues `prompt` (ids, `<s>` first) until an end token, `max_tokens` new ones or the model's last position; the
-/// token drawn at the last position is the last. `on_token` is called with each new token as it is drawn. The
-/// prompt is checked as by check_prompt. Every token runs the whole context again.
+/// Reads `unread` (at least one id) and goes on until an end token, `max_tokens` new ones or the decoder's last
+/// position; the token drawn behind the last position is the last. Each new token is given to `on_token` as it is
+/// drawn; what it returns says whether to go on.
+Generation continue_text(Decoder& decoder, std::span<const int32_t> unread, int64_t max_tokens, Sampler& sampler,
+                         TokenRules rules, const std::function<bool(int32_t)>& on_token = {});
+
+/// Continues `prompt` (ids, `<s>` first), which is checked as by check_prompt, as far as the model's context goes.
 Generation generate(const Transformer& model, std::span<const int32_t> prompt, int64_t max_tokens, Sampler& sampler,
                     TokenRules rules, TapeOptions options, const std::function<void(int32_t)>& on_token = {});
+
+/// The same of several prompts, each with its sampler: a new token of each is drawn in one pass, which reads the
+/// weights once. A text is what `generate` makes of its prompt and sampler, up to rounding.
+std::vector<Generation> generate_batch(const Transformer& model, std::span<const std::vector<int32_t>> prompts,
+                                       int64_t max_tokens, std::span<Sampler> samplers, TokenRules rules,
+                                       TapeOptions options);
 
 }  // namespace minillm

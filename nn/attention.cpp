@@ -1,9 +1,12 @@
 #include "nn/attention.h"
 
 #include "nn/head_gate.h"
+#include "nn/kept_rows.h"
 #include "nn/norm.h"
 #include "nn/part_table.h"
 #include "nn/qk_clip.h"
+
+#include <cmath>
 
 namespace minillm {
 
@@ -107,16 +110,22 @@ class FullAttention final : public Sublayer {
   }
 
   Var forward(Var x) const override {
-    const auto scope = x.tape().enter(path());
+    Tape& tape = x.tape();
+    const auto scope = tape.enter(path());
     Var qkv = qkv_.forward(x);  // [B, T, layout.width()]
     if (has_gate_at(GatePlace::projection)) {
       const int64_t end = gated_.begin + gated_.heads * gated_.width;
       qkv = replace_columns(qkv, gated_.begin, end, [&](Var part) { return gate_->forward(part, x); });
     }
     qkv = normalised(qkv);
-    qkv = rope_.rotate(qkv, layout_);
-    // [B, T, n_heads * head_dim]
-    Var attended = causal_ ? causal_attention(qkv, layout_) : bidirectional_attention(qkv, layout_);
+    Var attended;  // [B, T, n_heads * head_dim]
+    if (tape.reads_on()) {
+      attended =
+          for_each_sequence(qkv, [&](Var one) { return attend_behind(tape.past(), rope_.rotate(one, layout_)); });
+    } else {
+      qkv = rope_.rotate(qkv, layout_);
+      attended = causal_ ? causal_attention(qkv, layout_) : bidirectional_attention(qkv, layout_);
+    }
     if (clip_ != nullptr) {
       clip_->observe(qkv, attended, layout_, causal_);
     }
@@ -133,6 +142,26 @@ class FullAttention final : public Sublayer {
  private:
   int64_t q_width() const { return layout_.n_heads * layout_.head_dim; }
   int64_t kv_width() const { return layout_.n_kv_heads * layout_.head_dim; }
+
+  /// [1, T, n_heads * head_dim] of one sequence, behind what was read of it before.
+  Var attend_behind(Past& past, Var qkv) const {
+    const int64_t T = qkv.shape()[1];
+    const int64_t d = layout_.head_dim;
+    const auto heads_of = [&](int64_t begin, int64_t end, int64_t stride) {
+      return reshape(slice(qkv, -1, begin, end), {1, T, (end - begin) / stride, stride});
+    };
+    const Shape kept_shape = {layout_.n_kv_heads, past.capacity(), d};
+    const KeptRows kept = {.keys = past.buffer(path(), 0, kept_shape, qkv.dtype()),
+                           .values = past.buffer(path(), 1, kept_shape, qkv.dtype())};
+    keep_rows(heads_of(layout_.k_offset(), layout_.v_offset(), d), kept.keys, past.positions());
+    keep_rows(heads_of(layout_.v_offset(), layout_.width(), d), kept.values, past.positions());
+    if (past.positions() == 0) {
+      return causal_attention(qkv, layout_);  // a whole prompt at once
+    }
+    Var q = heads_of(0, layout_.k_offset(), layout_.q_stride());
+    return past_attention(layout_.gated ? slice(q, -1, 0, d) : q, kept, past.positions(),
+                          1 / std::sqrt(static_cast<double>(d)));
+  }
 
   /// Queries, keys and values as far as they have gains, each head by itself or the whole width at once.
   Var normalised(Var qkv) const {

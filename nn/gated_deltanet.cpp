@@ -14,6 +14,7 @@
 #include "nn/attention.h"
 #include "nn/head_gate.h"
 #include "nn/init.h"
+#include "nn/kept_rows.h"
 #include "nn/linear.h"
 
 #include <algorithm>
@@ -151,22 +152,34 @@ class GatedDeltaNet final : public Sublayer {
 
   Var forward(Var x) const override {
     const auto scope = x.tape().enter(path());
+    return x.tape().reads_on() ? for_each_sequence(x, [&](Var one) { return mix(one, &x.tape().past()); })
+                               : mix(x, nullptr);
+  }
+
+ private:
+  /// `past`: of the one sequence of x; null: x begins its sequences.
+  Var mix(Var x, Past* past) const {
     const int64_t B = x.shape()[0];
     const int64_t T = x.shape()[1];
     Var z;
-    const DeltaInputs in = inputs(x, z);
-    Var S = x.tape().filled({B, value_heads_, d_k_, d_v_}, 0, x.dtype());
+    const DeltaInputs in = inputs(x, past, z);
+    const Shape state = {B, value_heads_, d_k_, d_v_};
+    Var S = past != nullptr ? x.tape().constant(past->buffer(path(), 0, state, x.dtype()))
+                            : x.tape().filled(state, 0, x.dtype());
+    const bool one_by_one = step_ == 1 || (past != nullptr && T == 1);
     std::vector<Var> outputs;
     for (int64_t begin = 0; begin < T; begin += step_) {
       const DeltaInputs part = in.part(begin, std::min(begin + step_, T));
-      outputs.push_back(step_ == 1 ? delta_step(part, S) : delta_chunk(part, S));
+      outputs.push_back(one_by_one ? delta_step(part, S) : delta_chunk(part, S));
+    }
+    if (past != nullptr) {
+      copy_values(S.value(), past->buffer(path(), 0, state, x.dtype()));
     }
     Var o = transpose(concat(outputs, 2), {0, 2, 1, 3});  // [B, T, H, d_v]
     Var normed = mul(rmsnorm(o, x.tape().parameter(gain_), eps_), activate(z, gate_));
     return out_.forward(reshape(normed, {B, T, value_heads_ * d_v_}));
   }
 
- private:
   int64_t share() const { return value_heads_ / key_heads_; }  // value heads of a key head
   int64_t group_width() const { return 2 * d_k_ + 2 * share() * d_v_; }
   int64_t mixed_width() const { return 2 * key_heads_ * d_k_ + value_heads_ * d_v_; }
@@ -182,11 +195,18 @@ class GatedDeltaNet final : public Sublayer {
   }
 
   /// silu of each channel's weighted sum over its last four positions: x [B, T, channels]
-  Var convolved(Var x) const {
+  Var convolved(Var x, Past* past) const {
     Tape& tape = x.tape();
     const Shape shape = x.shape();
-    const Var parts[] = {tape.filled({shape[0], conv_width - 1, shape[2]}, 0, x.dtype()), x};
+    const Shape edge = {shape[0], conv_width - 1, shape[2]};  // the positions in front of the first
+    Var before =
+        past != nullptr ? tape.constant(past->buffer(path(), 1, edge, x.dtype())) : tape.filled(edge, 0, x.dtype());
+    const Var parts[] = {before, x};
     Var padded = concat(parts, 1);
+    if (past != nullptr) {
+      const int64_t end = padded.shape()[1];
+      copy_values(slice(padded, 1, end - (conv_width - 1), end).value(), past->buffer(path(), 1, edge, x.dtype()));
+    }
     Var sum;
     for (int64_t tap = 0; tap < conv_width; ++tap) {
       Var weight = reshape(slice(tape.parameter(conv_), 2, tap, tap + 1), {shape[2]});
@@ -197,7 +217,7 @@ class GatedDeltaNet final : public Sublayer {
   }
 
   /// in_proj_qkvz holds q, k, v and z of a key head side by side, in_proj_ba b and a (Qwen3-Next's layout).
-  DeltaInputs inputs(Var x, Var& z) const {
+  DeltaInputs inputs(Var x, Past* past, Var& z) const {
     Tape& tape = x.tape();
     const int64_t B = x.shape()[0];
     const int64_t T = x.shape()[1];
@@ -208,7 +228,7 @@ class GatedDeltaNet final : public Sublayer {
     const Var mixed[] = {reshape(columns(0, d_k_), {B, T, key_heads_ * d_k_}),
                          reshape(columns(d_k_, d_k_), {B, T, key_heads_ * d_k_}),
                          reshape(columns(2 * d_k_, values), {B, T, value_heads_ * d_v_})};
-    Var qkv = convolved(concat(mixed, -1));
+    Var qkv = convolved(concat(mixed, -1), past);
     const int64_t k_begin = key_heads_ * d_k_;
     Var q = reshape(slice(qkv, -1, 0, k_begin), {B, T, key_heads_, d_k_});
     Var k = reshape(slice(qkv, -1, k_begin, 2 * k_begin), {B, T, key_heads_, d_k_});

@@ -4,9 +4,11 @@
 #include "core/kernels/rope.h"
 #include "nn/attention.h"
 #include "nn/head_gate.h"
+#include "nn/kept_rows.h"
 #include "nn/norm.h"
 #include "nn/qk_clip.h"
 
+#include <cmath>
 #include <vector>
 
 namespace minillm {
@@ -68,28 +70,97 @@ class LatentAttention final : public Sublayer {
 
   Var forward(Var x) const override {
     const auto scope = x.tape().enter(path());
-    const QkvLayout layout = {sizes_.heads, sizes_.heads, sizes_.head_dim, false};
-    Var qkv = rope_.rotate(queries_keys_values(x), layout);
-    Var attended = causal_ ? causal_attention(qkv, layout) : bidirectional_attention(qkv, layout);
-    if (clip_ != nullptr) {
-      clip_->observe(qkv, attended, layout, causal_);
-    }
+    Var q = q_->forward(q_a_ != nullptr ? q_a_norm_->forward(q_a_->forward(x)) : x);
+    Var latent = kv_a_.forward(x);                                // [B, T, kv_rank + rotated]
+    Var c = kv_a_norm_->forward(slice(latent, -1, 0, kv_rank_));  // [B, T, kv_rank]
+    Var attended = x.tape().reads_on() ? attend_behind_pasts(q, latent, c) : attend(q, latent, c);
     return out_.forward(gate_ != nullptr ? gate_->forward(attended, x) : attended);
   }
 
  private:
+  Var attend(Var q, Var latent, Var c) const {
+    const QkvLayout layout = {sizes_.heads, sizes_.heads, sizes_.head_dim, false};
+    Var qkv = rope_.rotate(queries_keys_values(q, latent, c), layout);
+    Var attended = causal_ ? causal_attention(qkv, layout) : bidirectional_attention(qkv, layout);
+    if (clip_ != nullptr) {
+      clip_->observe(qkv, attended, layout, causal_);
+    }
+    return attended;
+  }
+
+  /// The part of a position's key that all heads share, still to be rotated: [B, T, rotated]
+  Var shared_key(Var latent) const { return slice(latent, -1, kv_rank_, kv_rank_ + sizes_.rotated); }
+
+  Var attend_behind_pasts(Var q, Var latent, Var c) const {
+    const int64_t width = q.shape()[-1];
+    const int64_t latent_width = latent.shape()[-1];
+    const Var together[] = {q, latent, c};
+    return for_each_sequence(concat(together, -1), [&](Var one) {
+      return attend_behind(q.tape().past(), slice(one, -1, 0, width), slice(one, -1, width, width + latent_width),
+                           slice(one, -1, width + latent_width, width + latent_width + kv_rank_));
+    });
+  }
+
+  /// The same of one sequence behind what was read of it before. Kept of a position is one row for all heads, [latent |
+  /// rotated key], and a head's part of W_kv_b goes into its query and its output (DeepSeek-V2, sec. 2.1.2).
+  Var attend_behind(Past& past, Var q, Var latent, Var c) const {
+    const int64_t T = q.shape()[1];
+    const int64_t row = kv_rank_ + sizes_.rotated;
+    Var queries = by_head(q, sizes_.heads);
+    Var kept_row = c;
+    if (sizes_.rotated > 0) {
+      // One head's key with the shared elements, and values that rope leaves alone: the layout that it knows.
+      const QkvLayout layout = {sizes_.heads, 1, sizes_.head_dim, false};
+      const int64_t padding = 2 * sizes_.head_dim - sizes_.rotated;
+      const Var packed[] = {q, shared_key(latent), q.tape().filled({1, T, padding}, 0, q.dtype())};
+      Var rotated = rope_.rotate(concat(packed, -1), layout);
+      queries = by_head(slice(rotated, -1, 0, layout.k_offset()), sizes_.heads);
+      const Var kept_parts[] = {c, slice(rotated, -1, layout.k_offset(), layout.k_offset() + sizes_.rotated)};
+      kept_row = concat(kept_parts, -1);
+    }
+    const KeptRows kept = {.keys = past.buffer(path(), 0, {1, past.capacity(), row}, q.dtype()),
+                           .value_width = kv_rank_};
+    keep_rows(by_head(kept_row, 1), kept.keys, past.positions());
+    if (past.positions() == 0) {
+      return attend(q, latent, c);  // a whole prompt at once
+    }
+    Var weight = reshape(q.tape().parameter(kv_b_.weight()), {sizes_.heads, sizes_.plain + sizes_.head_dim, kv_rank_});
+    Var seen = past_attention(latent_queries(queries, weight), kept, past.positions(),
+                              1 / std::sqrt(static_cast<double>(sizes_.head_dim)));
+    Var latents = transpose(reshape(seen, {T, sizes_.heads, kv_rank_}), {1, 0, 2});  // [heads, T, kv_rank]
+    Var of_values = slice(weight, 1, sizes_.plain, sizes_.plain + sizes_.head_dim);
+    Var heads = matmul(latents, of_values, true);  // [heads, T, head_dim]
+    return reshape(transpose(heads, {1, 0, 2}), {1, T, sizes_.heads * sizes_.head_dim});
+  }
+
+  /// queries [1, T, heads, head_dim] as they meet a kept row [latent | rotated key]: [1, T, heads, kv_rank + rotated].
+  Var latent_queries(Var queries, Var weight) const {
+    const int64_t T = queries.shape()[1];
+    const Shape shape = {1, T, sizes_.heads, kv_rank_};
+    if (sizes_.plain == 0) {  // keys have nothing of the latent
+      const Var parts[] = {queries.tape().filled(shape, 0, queries.dtype()), queries};
+      return concat(parts, -1);
+    }
+    Var plain = transpose(slice(queries, -1, sizes_.rotated, sizes_.head_dim), {0, 2, 1, 3});
+    Var of_keys = slice(weight, 1, 0, sizes_.plain);
+    Var absorbed = matmul(reshape(plain, {sizes_.heads, T, sizes_.plain}), of_keys);  // [heads, T, kv_rank]
+    Var by_position = reshape(transpose(absorbed, {1, 0, 2}), shape);
+    if (sizes_.rotated == 0) {
+      return by_position;
+    }
+    const Var parts[] = {by_position, slice(queries, -1, 0, sizes_.rotated)};
+    return concat(parts, -1);
+  }
+
   /// [B, T, 3 * heads * head_dim], in each query and key the rotated elements first.
-  Var queries_keys_values(Var x) const {
-    const int64_t B = x.shape()[0];
-    const int64_t T = x.shape()[1];
+  Var queries_keys_values(Var q, Var latent, Var c) const {
+    const int64_t B = q.shape()[0];
+    const int64_t T = q.shape()[1];
     const int64_t width = sizes_.heads * sizes_.head_dim;
-    Var q = q_->forward(q_a_ != nullptr ? q_a_norm_->forward(q_a_->forward(x)) : x);
-    Var latent = kv_a_.forward(x);  // [B, T, kv_rank + rotated]
-    Var c = kv_a_norm_->forward(slice(latent, -1, 0, kv_rank_));
     Var kv = by_head(kv_b_.forward(c), sizes_.heads);  // [B, T, heads, plain + head_dim]
     Var k = slice(kv, -1, 0, sizes_.plain);
     if (sizes_.rotated > 0) {
-      Var shared = reshape(slice(latent, -1, kv_rank_, kv_rank_ + sizes_.rotated), {B, T, 1, sizes_.rotated});
+      Var shared = reshape(shared_key(latent), {B, T, 1, sizes_.rotated});
       const Var parts[] = {expand(shared, 2, sizes_.heads), k};
       k = concat(parts, -1);
     }

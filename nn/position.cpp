@@ -2,6 +2,7 @@
 
 #include "core/kernels/rope.h"
 #include "nn/init.h"
+#include "nn/kept_rows.h"
 
 #include <cmath>
 
@@ -53,7 +54,8 @@ Var RopeTable::rotate(Var qkv, QkvLayout layout) const {
     return qkv;
   }
   const int64_t T = qkv.shape()[1];
-  return rope(qkv, layout, cosines_.tensor().rows(0, T), sines_.tensor().rows(0, T));
+  const int64_t first = qkv.tape().first_position();
+  return rope(qkv, layout, cosines_.tensor().rows(first, T), sines_.tensor().rows(first, T));
 }
 
 PositionEmbedding::PositionEmbedding(const ModelConfig& config, const Scope& scope)
@@ -82,10 +84,15 @@ Var PositionEmbedding::add_to(Var x) const {
   Tape& tape = x.tape();
   const auto scope = tape.enter(path());
   const int64_t T = x.shape()[1];
-  if (learned_ != nullptr) {
-    return add(x, slice(tape.parameter(*learned_), 0, 0, T));
+  const auto add_from_first = [&](Var rows) {
+    const int64_t first = tape.first_position();
+    return add(rows, learned_ != nullptr ? slice(tape.parameter(*learned_), 0, first, first + T)
+                                         : tape.constant(waves_.tensor().rows(first, T)));
+  };
+  if (learned_ == nullptr && !sinusoidal_) {
+    return x;
   }
-  return sinusoidal_ ? add(x, tape.constant(waves_.tensor().rows(0, T))) : x;
+  return tape.reads_on() ? for_each_sequence(x, add_from_first) : add_from_first(x);
 }
 
 }  // namespace minillm

@@ -15,7 +15,8 @@ class RopeTable {
   /// Takes the memory; called when the model's parameters take theirs.
   void allocate(DType dtype);
 
-  /// Rotates queries and keys of T = qkv.shape()[1] positions from 0; qkv itself when the config has no rope.
+  /// Rotates queries and keys of T = qkv.shape()[1] positions from the tape's first; qkv itself when the config has no
+  /// rope.
   Var rotate(Var qkv, QkvLayout layout) const;
 
  private:
@@ -38,7 +39,7 @@ class PositionEmbedding final : public Module {
 
   void allocate(DType dtype);
 
-  /// x [B, T, d] -> x + positions [T, d]; x itself for rope and none.
+  /// x [B, T, d] -> x + positions [T, d], from the tape's first; x itself for rope and none.
   Var add_to(Var x) const;
 
  private:

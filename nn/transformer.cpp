@@ -45,20 +45,26 @@ Var Transformer::logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_
   return linear(x, head_weight(tape));
 }
 
-Var Transformer::next_logits(Tape& tape, std::span<const int32_t> ids) const {
-  Var x = hidden(tape, ids, 1);  // [1, T, d]
+Var Transformer::next_logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+  Var x = hidden(tape, ids, batch_size);  // [B, T, d]
   const int64_t T = x.shape()[1];
   const auto scope = tape.enter("lm_head");
-  Var last = reshape(slice(x, 1, T - 1, T), {1, config_.d_model});
-  return reshape(linear(last, head_weight(tape)), {config_.vocab_size});
+  Var last = reshape(slice(x, 1, T - 1, T), {batch_size, config_.d_model});
+  return linear(last, head_weight(tape));
 }
 
 Stream Transformer::enter(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
   check(batch_size >= 1, "a batch has at least 1 sequence, found {}", batch_size);
   const int64_t T = static_cast<int64_t>(ids.size()) / batch_size;
-  check(batch_size * T == static_cast<int64_t>(ids.size()) && T >= 1 && T <= config_.max_seq_len,
-        "{} token ids in {} sequences do not fit a model of at most {} positions", ids.size(), batch_size,
-        config_.max_seq_len);
+  int64_t first = 0;
+  for (const Past* past : tape.options().pasts) {
+    first = std::max(first, past->positions());
+  }
+  check(batch_size * T == static_cast<int64_t>(ids.size()) && T >= 1 && first + T <= config_.max_seq_len,
+        "{} token ids in {} sequences behind {} positions do not fit a model of at most {} positions", ids.size(),
+        batch_size, first, config_.max_seq_len);
+  check(!tape.reads_on() || (tape.options().pasts.size() == static_cast<size_t>(batch_size) && !tape.options().record),
+        "{} sequences are read on from {} pasts, and without gradients", batch_size, tape.options().pasts.size());
   Var x = embedding(tape.parameter(embed_tokens_), ids);
   x = reshape(x, {batch_size, T, config_.d_model});
   x = embed_positions_.add_to(x);
@@ -74,6 +80,9 @@ Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_
     const NodeId first = tape.options().record ? tape.size() : stream.x.id();
     layer->forward(stream);
     tape.release_unsaved(first, stream.x, stream.writes);
+  }
+  for (Past* past : tape.options().pasts) {
+    past->advance(stream.x.shape()[1]);
   }
   Var x = ends_->leave(stream);
   return norm_ != nullptr ? norm_->forward(x) : x;

@@ -25,8 +25,8 @@ class Transformer final : public Module {
   /// ids [B, T] row-major -> logits [B, T, V]
   Var logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
 
-  /// ids [T] -> the logits that follow the last of them [V]; the head runs for that position alone.
-  Var next_logits(Tape& tape, std::span<const int32_t> ids) const;
+  /// ids [B, T] -> the logits that follow each sequence's last [B, V]; the head runs for those positions alone.
+  Var next_logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size = 1) const;
 
   /// ids [B, T] -> what the stream's end reads in front of the first layer and behind each [B, T, d], n_layers + 1
   /// times: how the final state grows. For a tape that retains its values.

@@ -61,6 +61,52 @@ class Generate(support.Case):
             self.assertIn("--prompt", message)
             self.assertRegex(message, r"found 36 tokens.*expected 1 to 24")
 
+    def test_several_prompts(self):
+        """Side by side, each as it would be by itself with a seed of its own."""
+        prompts = ["Two cats", "", "The red dog", "Two cats see the ball"]
+        (self.folder / "prompts.txt").write_text("\n".join(prompts) + "\n", encoding="utf-8")
+        words = ["--max-tokens", 30, "--top-p", 1]
+        found = self.generate("--prompts", "prompts.txt", "--seed", 7, "--json", *words).splitlines()
+        alone = [self.json_of("generate", "run", "--prompt", prompt, "--seed", 7 + i, *words)
+                 for i, prompt in enumerate(prompts)]
+        timeless = [{key: value for key, value in one.items() if not key.endswith("per_s")} for one in alone]
+        self.assertEqual([{key: value for key, value in support.json.loads(line).items() if not key.endswith("per_s")}
+                          for line in found], timeless)
+        self.assertGreater(len({len(one["token_ids"]) for one in alone}), 1, "some end before others")
+        done = self.run_program("generate", "run", "--prompts", "prompts.txt", "--seed", 7, *words)
+        self.assertEqual(done.stdout, "".join(f"{p}{one['text']}\n" for p, one in zip(prompts, alone)))
+        self.assertIn("seeds 7 to 10", done.stderr)
+        (self.folder / "empty.txt").write_bytes(b"")
+        self.assertIn("empty.txt: holds no prompt", self.refused("generate", "run", "--prompts", "empty.txt"))
+        self.assertIn("--prompts: stands beside --prompt",
+                      self.refused("generate", "run", "--prompts", "prompts.txt", "--prompt", "x"))
+
+    def test_weights_in_fewer_bytes(self):
+        exact = self.json_of("generate", "run", "--temperature", 0)
+        for name in ("bf16", "int8"):
+            rounded = self.json_of("generate", "run", "--temperature", 0, "--weights", name)
+            self.assertEqual(rounded["token_ids"][:4], exact["token_ids"][:4])
+        self.assertIn("--weights: is no type of weights to decode with; found int4",
+                      self.refused("generate", "run", "--weights", "int4"))
+
+    def test_a_dialogue(self):
+        """A line is a turn, an empty one none; greedy, each answer is what generate writes behind the same text."""
+        done = self.run_program("chat", "run", "--temperature", 0, "--template", "plain", "--max-tokens", 3,
+                                input="Two cats\n\nsee the ball\n")
+        first = self.json_of("generate", "run", "--temperature", 0, "--max-tokens", 3,
+                             "--prompt", "User: Two cats\nAssistant:")
+        answers = done.stdout.split("\n")
+        self.assertEqual(answers[0], first["text"].split("\n")[0])
+        self.assertRegex(done.stderr, r"seed \d+")
+        again = self.run_program("chat", "run", "--seed", 3, input="Two cats\n" * 9)
+        self.assertIn("the context of 24 tokens", again.stderr)
+        self.assertEqual(self.run_program("chat", "run", "--seed", 3, input="Two cats\n" * 9).stdout, again.stdout)
+
+    def test_a_turn_that_does_not_fit(self):
+        message = self.refused("chat", "run", input="see the ball " * 20)
+        self.assertRegex(message, r"chat: the message.* longer than the model's context; found \d+ tokens")
+        self.assertIn("llama2, chatml, plain", self.refused("chat", "run", "--template", "jinja", input=""))
+
     def test_eval_repeats(self):
         first = self.json_of("eval", "run")
         self.assertLessEqual({"val_loss", "bits_per_byte", "tokens"}, set(first))

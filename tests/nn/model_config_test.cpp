@@ -162,7 +162,8 @@ TEST_CASE("a batch that does not fit the model is an error") {
   Tape tape({.record = false});
   const std::vector<int32_t> ids = {1, 2, 3, 4, 5, 6};
   CHECK(model.logits(tape, ids, 2).shape() == Shape{2, 3, 11});
-  CHECK(model.next_logits(tape, std::span(ids).first(3)).shape() == Shape{11});
+  CHECK(model.next_logits(tape, std::span(ids).first(3)).shape() == Shape{1, 11});
+  CHECK(model.next_logits(tape, ids, 2).shape() == Shape{2, 11});
   for (const int64_t sequences : {0, 1, 4, 5, 7}) {  // 1: six positions are more than four
     CAPTURE(sequences);
     CHECK_THROWS_AS(model.logits(tape, ids, sequences), Error);

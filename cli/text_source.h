@@ -1,0 +1,32 @@
+#pragma once
+// What the commands that write text have in common: the options of drawing, and the model with its tokenizer.
+
+#include "autograd/compact_weights.h"
+#include "cli/options.h"
+#include "generate/sampler.h"
+#include "train/loaded_run.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace minillm::cli {
+
+/// --temperature, --top-k, --top-p, --max-tokens, --seed, --weights and --checkpoint, `more` behind them.
+std::vector<OptionSpec> text_options(std::vector<OptionSpec> more);
+
+SamplerOptions sampler_options(const Arguments& arguments);
+
+/// --seed, or one that is drawn.
+uint64_t seed_of(const Arguments& arguments);
+
+/// The model's matrices as --weights asks for; null: float32, as they are. The model's own values are rounded to them.
+std::unique_ptr<CompactWeights> compact_weights(const Arguments& arguments, Transformer& model);
+OptionSpec weights_option();
+
+/// The run or model that the first word names, on as many threads as its config and the machine allow. Throws an input
+/// Error when it has no tokenizer.
+LoadedRun load_text_model(const Arguments& arguments);
+
+}  // namespace minillm::cli
