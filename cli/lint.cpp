@@ -62,6 +62,27 @@ std::string layers_text(const std::vector<LayerStatistics>& layers) {
   return table.text();
 }
 
+std::string share_text(double share) {
+  return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share);
+}
+
+/// The gates of the layers that have some, beside each other; "" without any.
+std::string gates_text(const std::vector<LayerStatistics>& layers) {
+  Table table({"layer", "gate of", "mean", "below 0", "above 1"});
+  bool has_gate = false;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const LayerStatistics& at = layers[layer];
+    for (const auto& [part, gate] : {std::pair("mixer", at.mixer_gate), std::pair("FFN", at.ffn_gate)}) {
+      if (!std::isnan(gate.mean)) {
+        has_gate = true;
+        table.add_row(
+            {std::to_string(layer), part, number_text(gate.mean), share_text(gate.below_0), share_text(gate.above_1)});
+      }
+    }
+  }
+  return has_gate ? "\n" + table.text() : "";
+}
+
 void print_json(const std::vector<Report>& reports) {
   std::vector<JsonObject> objects;
   std::vector<JsonObject> layers;
@@ -118,7 +139,7 @@ int run_lint(const Arguments& arguments) {
         fmt::print("{}: nothing found\n", report.path);
       }
       if (!report.layers.empty()) {
-        fmt::print("\n{}", layers_text(report.layers));
+        fmt::print("\n{}{}", layers_text(report.layers), gates_text(report.layers));
       }
     }
   }

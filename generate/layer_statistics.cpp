@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace minillm {
 
@@ -97,6 +98,7 @@ struct LayerNodes {
   const Node* probabilities = nullptr;  // what softmax makes of them
   const Node* router = nullptr;         // scores of the experts, for each token
   std::vector<const Node*> norms;       // the last node of each sublayer's: what it writes
+  const Node* mixer_gate = nullptr;     // what attention or a linear layer is multiplied by
   std::vector<const Node*> hidden;      // what down_proj reads, of a mixture each expert's, the shared one's last
 };
 
@@ -114,6 +116,17 @@ bool is_sublayer_norm(std::string_view scope) {
   return scope.ends_with(".input_layernorm") || scope.ends_with(".post_attention_layernorm");
 }
 
+/// The gate of a mixer is the last sigmoid in its scope, or the product x sigmoid(x) that SiLU makes of it.
+void look_for_gate(const Node& node, LayerNodes& nodes) {
+  const std::string_view op = node.op;
+  const Node* last = nodes.mixer_gate;
+  const bool is_silu = op == "mul" && last != nullptr && node.inputs[1] == last->id &&
+                       std::string_view(last->op) == "sigmoid" && node.inputs[0] == last->inputs[0];
+  if (op == "sigmoid" || is_silu) {
+    nodes.mixer_gate = &node;
+  }
+}
+
 std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
   std::vector<LayerNodes> layers(static_cast<size_t>(config.n_layers));
   for (NodeId id = 0; id < tape.size(); ++id) {
@@ -125,6 +138,9 @@ std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
       continue;
     }
     LayerNodes& nodes = layers[static_cast<size_t>(layer)];
+    if (scope.ends_with(".self_attn") || scope.ends_with(".linear_attn")) {
+      look_for_gate(node, nodes);
+    }
     if (scope.ends_with(".self_attn") && op == "softmax") {
       nodes.probabilities = &node;
       nodes.scores = &tape.node(node.inputs[0]);
@@ -152,6 +168,24 @@ double rms_of(const std::vector<const Node*>& nodes) {
   return values.empty() ? not_there : rms(values);
 }
 
+/// Of the values of several gates as of one.
+GateStatistics gate_statistics(const std::vector<const Node*>& gates) {
+  double sum = 0;
+  int64_t count = 0;
+  int64_t below_0 = 0;
+  int64_t above_1 = 0;
+  for (const Node* gate : gates) {
+    for (const double value : numbers_of(gate->value)) {
+      sum += value;
+      count += 1;
+      below_0 += value < 0 ? 1 : 0;
+      above_1 += value > 1 ? 1 : 0;
+    }
+  }
+  const auto share = [count](int64_t part) { return static_cast<double>(part) / static_cast<double>(count); };
+  return {.mean = sum / static_cast<double>(count), .below_0 = share(below_0), .above_1 = share(above_1)};
+}
+
 /// Of a feed-forward network, or of all experts that worked.
 void add_hidden(const std::vector<const Node*>& networks, LayerStatistics& statistics) {
   double largest = 0;
@@ -169,6 +203,7 @@ void add_hidden(const std::vector<const Node*>& networks, LayerStatistics& stati
 }
 
 LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelConfig& config) {
+  Tape& tape = stream.tape();
   const Shape& shape = stream.shape();  // [B, T, d]
   LayerStatistics statistics;
   const std::vector<double> values = numbers_of(stream.value());
@@ -184,8 +219,18 @@ LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelCo
     statistics.expert_shares = choices(nodes.router->value, config.moe_top_k);
   }
   statistics.norm_output = rms_of(nodes.norms);
+  if (nodes.mixer_gate != nullptr) {
+    statistics.mixer_gate = gate_statistics({nodes.mixer_gate});
+  }
   if (!nodes.hidden.empty()) {
     add_hidden(nodes.hidden, statistics);
+  }
+  if (!nodes.hidden.empty() && unit_kind(config) != nullptr) {
+    std::vector<const Node*> gates;
+    for (const Node* hidden : nodes.hidden) {
+      gates.push_back(&tape.node(hidden->inputs[0]));  // a(gate) b(up)
+    }
+    statistics.ffn_gate = gate_statistics(gates);
   }
   return statistics;
 }
@@ -260,6 +305,12 @@ JsonObject to_json(size_t layer, const LayerStatistics& statistics) {
   json.add("ffn_dead", statistics.ffn_dead);
   json.add("norm_gain", statistics.norm_gain);
   json.add("norm_output", statistics.norm_output);
+  for (const auto& [name, gate] :
+       {std::pair("ffn_gate", statistics.ffn_gate), std::pair("mixer_gate", statistics.mixer_gate)}) {
+    json.add(fmt::format("{}_mean", name), gate.mean);
+    json.add(fmt::format("{}_below_0", name), gate.below_0);
+    json.add(fmt::format("{}_above_1", name), gate.above_1);
+  }
   json.add("expert_shares", statistics.expert_shares);
   return json;
 }

@@ -13,6 +13,14 @@
 
 namespace minillm {
 
+/// What a gate multiplies by, over all tokens and channels. Only a sigmoid's values lie in (0, 1): SiLU goes down to
+/// -0.2785 and has no upper bound, so that its mean is no share of "open". NaN: there is no gate.
+struct GateStatistics {
+  double mean = std::numeric_limits<double>::quiet_NaN();
+  double below_0 = std::numeric_limits<double>::quiet_NaN();  ///< share of the values
+  double above_1 = std::numeric_limits<double>::quiet_NaN();  ///< likewise
+};
+
 /// Over all tokens of a batch. NaN or empty: the layer has no such value.
 struct LayerStatistics {
   double stream_rms = 0;    ///< root of the mean square of what Transformer::streams reads behind the layer
@@ -25,6 +33,8 @@ struct LayerStatistics {
                                                                 ///< chosen, that are 0 for every token
   double norm_gain = std::numeric_limits<double>::quiet_NaN();  ///< mean over the layer's norms, relative to the start
   double norm_output = std::numeric_limits<double>::quiet_NaN();  ///< RMS of what the norms of its sublayers write
+  GateStatistics ffn_gate = {};                                   ///< of a gated unit, of all experts that were chosen
+  GateStatistics mixer_gate = {};                                 ///< of attention or of a linear layer
   std::vector<double> expert_shares = {};  ///< of a mixture: of the tokens' choices, how many fell on each expert
 };
 

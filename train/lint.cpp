@@ -24,6 +24,7 @@ constexpr LintRule rules[] = {
     {"E12", Severity::info, "FFN width is no round number", "config"},
     {"E13", Severity::warning, "weight decay on gains", "config"},
     {"E14", Severity::warning, "gains are pressed out", "weights"},
+    {"E15", Severity::info, "SiLU gate read as 0..1", "weights"},
     {"E16", Severity::info, "a difference below the noise floor", "comparison"},
     {"E17", Severity::warning, "the noise floor rests on few seeds", "comparison"},
     {"E18", Severity::warning, "speed was not measured alone", "comparison"},

@@ -67,6 +67,9 @@ struct LintReport {
 /// Of a trained model, by one forward pass over the first windows of `validation` with every intermediate value kept.
 LintReport lint_weights(const Transformer& model, const Loader& validation);
 
+/// Of a report that shows what gates do in each layer: how far one by SiLU is from a share of "open".
+std::vector<Finding> lint_gates(const ModelConfig& config, const std::vector<LayerStatistics>& layers);
+
 /// Replaces a file whole or not at all: {"layers":[...]}, of lint_weights.
 void write_layers(const std::string& path, const std::vector<LayerStatistics>& layers);
 

@@ -107,6 +107,7 @@ LintReport lint_run(const std::string& folder) {
     LintReport of_weights = lint_weights_of(*newest, *data, folder);
     append(report.findings, std::move(of_weights.findings));
     report.layers = std::move(of_weights.layers);
+    append(report.findings, lint_gates(config.model, report.layers));
   }
   report.findings = audible(std::move(report.findings), config);
   return report;

@@ -1,6 +1,8 @@
 // Lints of a trained model, by looking into one forward pass.
 
 #include "core/atomic_file.h"
+#include "nn/attention.h"
+#include "nn/ffn.h"
 #include "train/lint.h"
 
 #include <algorithm>
@@ -164,6 +166,35 @@ void lint_gains(const Transformer& model, Findings& findings) {
   }
 }
 
+/// SiLU or a bounded form of it.
+bool has_silu_unit(const ModelConfig& config) {
+  const FfnKind* kind = unit_kind(config);
+  return kind != nullptr &&
+         (kind->activation == Activation::silu || std::holds_alternative<BoundedGlu>(gated_unit(config)));
+}
+
+bool has_silu_mixer_gate(const ModelConfig& config, int64_t layer) {
+  const bool is_linear = mixer_cost(config, layer).score_width == 0;
+  return (is_linear ? config.gdn_gate : config.attention_gate_activation) == "silu";
+}
+
+/// Of gates by SiLU the one that is outside of (0, 1) most; layers without one have none.
+template <class Gate>
+void lint_gate(std::string_view name, const std::vector<LayerStatistics>& layers, Gate gate, Findings& findings) {
+  const Extreme outside =
+      largest(layers, [&](const LayerStatistics& layer) { return gate(layer).below_0 + gate(layer).above_1; });
+  if (std::isnan(outside.value)) {
+    return;
+  }
+  const GateStatistics worst = gate(layers[static_cast<size_t>(outside.layer)]);
+  findings.push_back(make_finding(
+      "E15",
+      fmt::format(
+          "in layer {} {} is below 0 for {:.1f} % of its values and above 1 for {:.1f} %, with a mean of {:.3g}",
+          outside.layer, name, 100 * worst.below_0, 100 * worst.above_1, worst.mean),
+      "only a sigmoid's values lie in (0, 1) and tell how open it is"));
+}
+
 /// The logits of the first sequence must not depend on what else is in its batch, in training as well; with dropout
 /// they differ there anyway.
 void lint_batch(const Transformer& model, const Sample& sample, Findings& findings) {
@@ -193,6 +224,19 @@ void lint_batch(const Transformer& model, const Sample& sample, Findings& findin
 }
 
 }  // namespace
+
+std::vector<Finding> lint_gates(const ModelConfig& config, const std::vector<LayerStatistics>& layers) {
+  std::vector<Finding> findings;
+  if (has_silu_unit(config)) {
+    lint_gate(
+        "the FFN's gate", layers, [](const LayerStatistics& layer) { return layer.ffn_gate; }, findings);
+  }
+  const auto mixer_gate = [&](const LayerStatistics& layer) {
+    return has_silu_mixer_gate(config, &layer - layers.data()) ? layer.mixer_gate : GateStatistics();
+  };
+  lint_gate("the mixer's gate", layers, mixer_gate, findings);
+  return findings;
+}
 
 LintReport lint_weights(const Transformer& model, const Loader& validation) {
   const Sample sample = sample_of(validation);

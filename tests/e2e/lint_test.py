@@ -38,7 +38,8 @@ class Lint(support.Case):
 
     def test_run(self):
         run = self.train("good")
-        self.assertLessEqual(set(self.lints(run)), {"E07", "E12", "E21", "E23"})
+        self.assertIn("E15", self.lints(run))
+        self.assertLessEqual(set(self.lints(run)), {"E07", "E12", "E15", "E21", "E23"})
         bad = self.train("bad", model__norm_position="post", optim__lr=0.004, model__bias=True, model__ffn="relu")
         self.assertIn("E06", self.lints(bad))
         self.assertEqual({lint["path"] for lint in self.lints(run, bad).values()}, {run, bad})
@@ -51,9 +52,13 @@ class Lint(support.Case):
             self.assertEqual(layer["path"], run)
             self.assertAlmostEqual(sum(layer["expert_shares"]), 1)
             for key in ("stream_rms", "mean_share", "token_cosine", "first_token_share", "largest_score", "ffn_largest",
-                        "ffn_dead", "norm_gain", "norm_output"):
+                        "ffn_dead", "norm_gain", "norm_output", "ffn_gate_mean", "ffn_gate_below_0",
+                        "ffn_gate_above_1"):
                 self.assertIsInstance(layer[key], (int, float), key)
-        self.assertRegex(self.run_program("lint", run).stdout, r"layer +stream RMS")
+            self.assertIsNone(layer["mixer_gate_mean"])
+        text = self.run_program("lint", run).stdout
+        self.assertRegex(text, r"layer +stream RMS")
+        self.assertRegex(text, r"layer +gate of +mean +below 0 +above 1\n.*\n? *0 +FFN ")
         self.assertEqual(json.loads(self.run_program("lint", self.config(), "--json").stdout)["layers"], [])
 
     def test_a_silence_may_change_at_resume(self):

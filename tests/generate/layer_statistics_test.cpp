@@ -134,6 +134,61 @@ TEST_CASE("what down_proj reads: its largest value, and the units that are 0 for
   CHECK(layers[1].ffn_dead == 6.0 / 24);
 }
 
+TEST_CASE("a gate by SiLU leaves (0, 1), one by sigmoid does not") {
+  // Biases alone decide: a third of the gate's units at -1, a third at 0, a third at 4.
+  const auto thirds = [](int64_t i, double) { return i % 24 < 8 ? -1.0 : i % 24 < 16 ? 0.0 : 4.0; };
+  const auto sigmoid_at = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const auto silu_at = [&](double x) { return x * sigmoid_at(x); };
+  const auto set_gate = [&](Transformer& model) {
+    set_weights(model, "gate_proj.weight", zero);
+    set_weights(model, "gate_proj.bias", thirds);
+  };
+  ModelConfig config = small();
+  config.bias = true;
+  const GateStatistics silu = of(config, set_gate)[1].ffn_gate;
+  CHECK(silu.mean == doctest::Approx((silu_at(-1) + silu_at(4)) / 3));
+  CHECK(silu.below_0 == doctest::Approx(1.0 / 3));
+  CHECK(silu.above_1 == doctest::Approx(1.0 / 3));
+  config.ffn = "moe";
+  config.moe_experts = 3;
+  CHECK(of(config, set_gate)[1].ffn_gate.mean == doctest::Approx(silu.mean));
+  config.ffn = "glu";
+  const GateStatistics open = of(config, set_gate)[1].ffn_gate;
+  CHECK(open.mean == doctest::Approx((sigmoid_at(-1) + 0.5 + sigmoid_at(4)) / 3));
+  CHECK(open.below_0 + open.above_1 == 0);
+  config.ffn = "gelu";
+  CHECK(std::isnan(of(config, [](Transformer&) {})[1].ffn_gate.mean));
+}
+
+TEST_CASE("the gate of attention, wherever it stands, and that of a linear layer") {
+  const auto gate_of = [](const std::function<void(ModelConfig&)>& change, const char* weight) {
+    ModelConfig config = small();
+    change(config);
+    return of(config, [&](Transformer& model) { set_weights(model, weight, zero); })[0].mixer_gate;
+  };
+  CHECK(std::isnan(gate_of([](ModelConfig&) {}, "q_proj.weight").mean));
+  for (const char* position : {"attended", "q", "k", "v", "output"}) {
+    CAPTURE(position);
+    const auto place = [position](ModelConfig& c) {
+      c.attention_gate = "headwise", c.attention_gate_position = position;
+    };
+    CHECK(gate_of(place, "gate_proj.weight").mean == 0.5);  // sigmoid(0)
+    const auto by_silu = [&](ModelConfig& c) { place(c), c.attention_gate_activation = "silu"; };
+    CHECK(gate_of(by_silu, "gate_proj.weight").mean == 0);
+    CHECK(gate_of(by_silu, "o_proj.weight").below_0 > 0.1);
+  }
+  CHECK(gate_of([](ModelConfig& c) { c.attention_gate = "elementwise"; }, "q_proj.weight").mean == 0.5);
+  CHECK(
+      gate_of([](ModelConfig& c) { c.attention = "mla", c.attention_gate = "elementwise"; }, "gate_proj.weight").mean ==
+      0.5);
+  const auto linear = [](const char* gate) {
+    return [gate](ModelConfig& c) { c.attention = "gdn", c.gdn_gate = gate; };
+  };
+  CHECK(gate_of(linear("sigmoid"), "in_proj_qkvz.weight").mean == 0.5);
+  CHECK(gate_of(linear("silu"), "in_proj_qkvz.weight").mean == 0);
+  CHECK(gate_of(linear("silu"), "out_proj.weight").below_0 > 0.1);
+}
+
 TEST_CASE("the matrices of a residual connection are not the feed-forward network's") {
   ModelConfig config = small();
   config.residual = "gated";

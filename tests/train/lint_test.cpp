@@ -246,6 +246,35 @@ TEST_CASE("experts that get everything, and a first token that does") {
   REQUIRE(has(sunk, "E23"));
 }
 
+TEST_CASE("a report of gates says of those by SiLU that they are no share of open") {
+  const auto found = [](const std::function<void(ModelConfig&)>& change) {
+    Config config = base();
+    change(config.model);
+    config = complete(config);
+    const TokenFile data = open_data("synthetic");
+    Transformer model(config.model);
+    model.allocate(DType::float32, 1, false);
+    return lint_gates(config.model, lint_weights(model, validation_windows(data.val, config.data)).layers);
+  };
+  const std::vector<Finding> swiglu = found([](ModelConfig&) {});
+  REQUIRE(ids(swiglu) == std::vector<std::string>{"E15"});
+  CHECK(swiglu.front().what.find("the FFN's gate is below 0 for ") != std::string::npos);
+  CHECK(ids(found([](ModelConfig& m) { m.ffn = "situ_glu"; })) == std::vector<std::string>{"E15"});
+  for (const char* ffn : {"glu", "geglu", "gelu", "none"}) {
+    CAPTURE(ffn);
+    CHECK(found([=](ModelConfig& m) { m.ffn = ffn, m.attention_gate = "elementwise"; }).empty());
+  }
+  const std::vector<Finding> gated = found(
+      [](ModelConfig& m) { m.ffn = "gelu", m.attention_gate = "elementwise", m.attention_gate_activation = "silu"; });
+  REQUIRE(ids(gated) == std::vector<std::string>{"E15"});
+  CHECK(gated.front().what.find("the mixer's gate is below 0 for ") != std::string::npos);
+  // Of a mix only linear layers have a gate by SiLU, the last layer's is a sigmoid.
+  const std::vector<Finding> mixed =
+      found([](ModelConfig& m) { m.ffn = "gelu", m.attention = "hybrid", m.attention_gate = "elementwise"; });
+  REQUIRE(ids(mixed) == std::vector<std::string>{"E15"});
+  CHECK(found([](ModelConfig& m) { m.ffn = "gelu", m.attention = "hybrid", m.gdn_gate = "sigmoid"; }).empty());
+}
+
 TEST_CASE("dead units are those that are 0 for every token") {
   Config config = base();
   config.model.ffn = "relu";
