@@ -44,6 +44,21 @@ class Bench(cli_support.InputCase):
             expected = result["flops_per_step"] / (result["step_ms"] / 1e3) / 1e9 / result["fma_peak_gflops"]
             self.assertAlmostEqual(result["mfu"], expected, delta=1e-9)
 
+    def test_decoding(self):
+        self.write("c.toml", "[model]\nvocab_size = 300\nd_model = 64\nn_layers = 2\nn_heads = 4\nd_ff = 64\n"
+                             "[data]\nseq_len = 64\n")
+        words = ["bench", "c.toml", "--decode", "--prompt-tokens", 20, "--steps", 7]
+        whole = self.json_of(*words)
+        self.assertEqual((whole["prompt_tokens"], whole["tokens"]), (20, 7))
+        matrices, gains = 300 * 64 + 2 * 7 * 64 * 64, 5 * 64
+        self.assertEqual(whole["weight_bytes"], 4 * (matrices + gains))
+        for key in ("tokens_per_s", "prefill_tokens_per_s", "read_gigabytes_per_s", "share_of_reading"):
+            self.assertGreater(whole[key], 0)
+        self.assertEqual(self.json_of(*words, "--weights", "bf16")["weight_bytes"], 2 * matrices + 4 * gains)
+        self.assertEqual(self.json_of(*words, "--weights", "int8")["weight_bytes"], matrices * 17 / 16 + 4 * gains)
+        self.assertEqual(self.json_of(*words[:-4], "--prompt-tokens", 1000)["prompt_tokens"], 58)
+        self.assertRegex(self.run_program(*words).stdout, r"\n7 tokens behind it, one by one: \d+ tokens/s")
+
     def test_state_that_check_tells(self):
         """Weights, gradients and two moments, as a whole number however large the model is."""
         self.write("a.toml", SMALL)
