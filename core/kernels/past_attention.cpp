@@ -44,7 +44,7 @@ void past_attention(const float* q, const float* keys, const float* values, floa
   const int64_t chunk = std::max<int64_t>(1, elements_per_chunk / std::max<int64_t>(1, work));
   parallel_for(tasks, chunk, [=](int64_t begin, int64_t end) {
     thread_local Workspace memory;
-    float* scores = memory.take(shape.past + shape.count);
+    float* scores = memory.take(shape.capacity);  // not what is seen now, which grows with every token
     for (int64_t task = begin; task < end; ++task) {
       const int64_t t = task / shape.key_heads;
       const int64_t g = task % shape.key_heads;
