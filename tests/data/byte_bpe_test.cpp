@@ -1,5 +1,5 @@
 // Byte-level BPE on a small table made here: what is joined, in which order, what cuts words, and which files are
-// refused. That GPT-2's own table gives GPT-2's ids is compared with another program in tests/e2e/clients_test.py.
+// refused. That GPT-2's own table gives GPT-2's ids is compared with another program in tests/e2e/clients_slow_test.py.
 
 #include "data/byte_bpe.h"
 
