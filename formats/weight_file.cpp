@@ -1,8 +1,8 @@
 #include "formats/weight_file.h"
 
 #include "core/error.h"
+#include "core/half.h"
 #include "core/text.h"
-#include "formats/half.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,11 +1,11 @@
 #include "core/kernels/compact_matrix.h"
 
+#include "core/half.h"
 #include "core/kernels/simd.h"
 #include "core/parallel.h"
 #include "core/workspace.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace minillm::kernels {
@@ -15,19 +15,15 @@ namespace {
 constexpr int64_t group = 64;  // a multiple of the lanes
 constexpr int64_t bytes_per_task = 1 << 17;
 
-float widened(uint16_t half) {
-  return std::bit_cast<float>(uint32_t{half} << 16);
-}
-
-uint16_t nearest_half(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+/// Of a row.
+int64_t groups_of(int64_t columns) {
+  return (columns + group - 1) / group;
 }
 
 MINILLM_SIMD void multiply_halves(const uint16_t* M, const float* x, float* y, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; ++r) {
     const uint16_t* row = M + r * columns;
-    y[r] = sum_in_lanes(columns, [=](int64_t k) { return widened(row[k]) * x[k]; });
+    y[r] = sum_in_lanes(columns, [=](int64_t k) { return bfloat16_to_float(row[k]) * x[k]; });
   }
 }
 
@@ -61,10 +57,10 @@ CompactMatrix::CompactMatrix(CompactType type, const float* values, int64_t rows
     : rows_(rows), columns_(columns) {
   if (type == CompactType::bf16) {
     halves_.resize(static_cast<size_t>(rows * columns));
-    std::transform(values, values + rows * columns, halves_.begin(), nearest_half);
+    std::transform(values, values + rows * columns, halves_.begin(), float_to_bfloat16);
     return;
   }
-  const int64_t groups = (columns + group - 1) / group;
+  const int64_t groups = groups_of(columns);
   codes_.resize(static_cast<size_t>(rows * groups * group));
   scales_.resize(static_cast<size_t>(rows * groups));
   for (int64_t r = 0; r < rows; ++r) {
@@ -94,7 +90,7 @@ void CompactMatrix::multiply(const float* x, float* y) const {
     });
     return;
   }
-  const int64_t groups = (columns_ + group - 1) / group;
+  const int64_t groups = groups_of(columns_);
   thread_local Workspace memory;
   float* padded = memory.take(groups * group);
   std::fill(std::copy_n(x, columns_, padded), padded + groups * group, 0.0F);
@@ -106,10 +102,10 @@ void CompactMatrix::multiply(const float* x, float* y) const {
 
 void CompactMatrix::expand(float* values) const {
   if (codes_.empty()) {
-    std::transform(halves_.begin(), halves_.end(), values, widened);
+    std::transform(halves_.begin(), halves_.end(), values, bfloat16_to_float);
     return;
   }
-  const int64_t groups = (columns_ + group - 1) / group;
+  const int64_t groups = groups_of(columns_);
   for (int64_t i = 0; i < rows_ * columns_; ++i) {
     const int64_t at = i / columns_ * groups + i % columns_ / group;
     values[i] = scales_[static_cast<size_t>(at)] *

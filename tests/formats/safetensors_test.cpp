@@ -1,7 +1,7 @@
 #include "formats/safetensors.h"
 
 #include "core/error.h"
-#include "formats/half.h"
+#include "core/half.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// 16-bit floating numbers of weight files. Widening to float is exact.
+// 16-bit floating numbers, as weights are kept in. Widening to float is exact.
 
 #include <bit>
 #include <cmath>
@@ -10,6 +10,12 @@ namespace minillm {
 /// bfloat16: the upper half of a float.
 inline float bfloat16_to_float(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16);
+}
+
+/// The nearest bfloat16, the even one of two. For finite values.
+inline uint16_t float_to_bfloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
 /// IEEE 754 binary16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits.
