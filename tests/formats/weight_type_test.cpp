@@ -2,8 +2,9 @@
 
 #include "formats/weight_type.h"
 
+#include "core/half.h"
 #include "core/rng.h"
-#include "formats/half.h"
+#include "tests/small_model.h"
 #include "tests/support/message_of.h"
 
 #include <doctest/doctest.h>
@@ -62,12 +63,7 @@ TEST_CASE("a block of q8_0 is off by half a step at most, and rounding again cha
 
 TEST_CASE("types are found by name, and a number that is too large is refused by its tensor") {
   CHECK(weight_type("f16").gguf_type == 1);
-  ModelConfig config;
-  config.vocab_size = 8;
-  config.d_model = 32;
-  config.n_layers = 1;
-  config.n_heads = 2;
-  config.d_ff = 32;
+  ModelConfig config = small_model(8, 32);
   derive(config, 0, 8);
   Transformer model(config);
   model.allocate(DType::float32, 1, false);

@@ -3,6 +3,8 @@
 
 #include "generate/chat.h"
 
+#include "tests/small_model.h"
+
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -50,12 +52,7 @@ const Bytes& letters() {
 
 struct Fixture {
   explicit Fixture(int64_t context) {
-    ModelConfig config;
-    config.vocab_size = letters().vocab_size();
-    config.d_model = 32;
-    config.n_layers = 2;
-    config.n_heads = 4;
-    config.d_ff = 48;
+    ModelConfig config = small_model(letters().vocab_size(), 32);
     config.max_seq_len = context;
     derive(config, 0, context);
     model = std::make_unique<Transformer>(config);

@@ -5,6 +5,7 @@
 #include "core/rng.h"
 #include "generate/generator.h"
 #include "nn/transformer.h"
+#include "tests/small_model.h"
 
 #include <doctest/doctest.h>
 
@@ -56,12 +57,7 @@ const Variant variants[] = {
 };
 
 ModelConfig variant_model(const std::function<void(ModelConfig&)>& change) {
-  ModelConfig config;
-  config.vocab_size = 50;
-  config.d_model = 32;
-  config.n_layers = 2;
-  config.n_heads = 4;
-  config.d_ff = 40;
+  ModelConfig config = small_model(50, 32);
   change(config);
   derive(config, 0, positions);
   return config;
