@@ -24,7 +24,7 @@ namespace minillm {
 enum class Kernels : uint8_t { fast, reference };  ///< train.kernels; float64 always runs the reference kernels
 enum class Ops : uint8_t { fused, composed };      ///< train.ops; composed builds every fused op from primitives
 
-class CompactWeights;
+class DecodingWeights;
 
 struct TapeOptions {
   Kernels kernels = Kernels::fast;
@@ -34,7 +34,7 @@ struct TapeOptions {
   bool retain = false;                ///< keep all intermediate values and their gradients, to look at
   std::span<Past* const> pasts = {};  ///< of a decoder, one a sequence: what was read before, where is kept what the
                                       ///< next pass needs
-  const CompactWeights* compact = nullptr;  ///< of a decoder: what single rows are multiplied by
+  const DecodingWeights* decoding = nullptr;  ///< of a decoder: what few rows are multiplied by
 };
 
 /// Where an accumulating kernel writes an input's gradient.

@@ -27,9 +27,9 @@ int run_decode_bench(LoadedConfig loaded, const Arguments& arguments) {
   Transformer model(loaded.config.model);
   check_weights_fit(model, model_dtype(train), arguments.words().front());
   model.allocate(model_dtype(train), train.seed, false);
-  const std::unique_ptr<CompactWeights> compact = compact_weights(arguments, model);
+  const std::unique_ptr<DecodingWeights> rounded = rounded_weights(arguments, model);
   int allocations = -1;
-  const DecodeBenchResult result = decode_bench(model, compact.get(), arguments.integer("prompt-tokens", 1),
+  const DecodeBenchResult result = decode_bench(model, rounded.get(), arguments.integer("prompt-tokens", 1),
                                                 arguments.integer("steps", 1, 1'000'000), tape_options(train),
                                                 [&](const std::function<void()>& read_one) {
                                                   const HeapWatch watch;

@@ -61,9 +61,9 @@ int run_chat(const Arguments& arguments) {
   const uint64_t seed = seed_of(arguments);
   const LoadedRun run = load_text_model(arguments);
   Sampler sampler(drawing, seed);
-  const std::unique_ptr<CompactWeights> compact = compact_weights(arguments, *run.model);
+  const std::unique_ptr<DecodingWeights> rounded = rounded_weights(arguments, *run.model);
   TapeOptions tape = tape_options(run.config.train);
-  tape.compact = compact.get();
+  tape.decoding = rounded.get();
   Chat chat(*run.model, *run.tokenizer, sampler, options, tape);
   log_info("seed {}", seed);
   std::string text;

@@ -129,9 +129,9 @@ int run_generate(const Arguments& arguments) {
   const uint64_t seed = seed_of(arguments);
   const int64_t max_tokens = arguments.integer("max-tokens", 0);
   const LoadedRun run = load_text_model(arguments);
-  const std::unique_ptr<CompactWeights> compact = compact_weights(arguments, *run.model);
+  const std::unique_ptr<DecodingWeights> rounded = rounded_weights(arguments, *run.model);
   TapeOptions tape = tape_options(run.config.train);
-  tape.compact = compact.get();
+  tape.decoding = rounded.get();
   const Request request = {run, sampling, seed, max_tokens, tape, arguments.given("json")};
   if (arguments.given("prompts")) {
     generate_all(request, arguments.text("prompts"));

@@ -44,7 +44,7 @@ uint64_t seed_of(const Arguments& arguments) {
   return std::random_device()();
 }
 
-std::unique_ptr<CompactWeights> compact_weights(const Arguments& arguments, Transformer& model) {
+std::unique_ptr<DecodingWeights> rounded_weights(const Arguments& arguments, Transformer& model) {
   const std::string& name = arguments.text("weights");
   if (name == "float32") {
     return nullptr;
@@ -58,8 +58,10 @@ std::unique_ptr<CompactWeights> compact_weights(const Arguments& arguments, Tran
   if (model.parameters().weights().dtype != DType::float32) {
     fail_input({.where = "--weights", .what = "is for models in float32", .found = "train.dtype = \"float64\""});
   }
-  const auto type = name == "bf16" ? kernels::CompactType::bf16 : kernels::CompactType::int8;
-  return std::make_unique<CompactWeights>(model.parameters(), type);
+  const auto type = name == "bf16" ? kernels::DecodingType::bf16 : kernels::DecodingType::int8;
+  auto weights = std::make_unique<DecodingWeights>(model.parameters(), type);
+  weights->round(model.parameters());
+  return weights;
 }
 
 LoadedRun load_text_model(const Arguments& arguments) {

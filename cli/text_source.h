@@ -1,7 +1,7 @@
 #pragma once
 // What the commands that write text have in common: the options of drawing, and the model with its tokenizer.
 
-#include "autograd/compact_weights.h"
+#include "autograd/decoding_weights.h"
 #include "cli/options.h"
 #include "generate/sampler.h"
 #include "train/loaded_run.h"
@@ -21,8 +21,9 @@ SamplerOptions sampler_options(const Arguments& arguments);
 /// --seed, or one that is drawn.
 uint64_t seed_of(const Arguments& arguments);
 
-/// The model's matrices as --weights asks for; null: float32, as they are. The model's own values are rounded to them.
-std::unique_ptr<CompactWeights> compact_weights(const Arguments& arguments, Transformer& model);
+/// The model's matrices rounded as --weights asks for, and the model's own values with them; null: float32, as they
+/// are.
+std::unique_ptr<DecodingWeights> rounded_weights(const Arguments& arguments, Transformer& model);
 OptionSpec weights_option();
 
 /// The run or model that the first word names, on as many threads as its config and the machine allow. Throws an input

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 
 namespace minillm {
 
@@ -17,6 +19,12 @@ constexpr size_t round_up(size_t bytes, size_t multiple) {
 /// of them: a page of 4 KiB ends what the processor fetches ahead, and costs a fault and an entry of the TLB. Never
 /// null.
 void* allocate_aligned(size_t bytes);
+
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+/// What allocate_aligned gave, with its owner.
+using AlignedMemory = std::unique_ptr<void, FreeMemory>;
 
 /// How often allocate_aligned was called in this process, from any thread: it does not pass through operator new.
 int64_t aligned_allocations();

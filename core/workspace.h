@@ -5,8 +5,6 @@
 #include "core/memory.h"
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 
 namespace minillm {
 
@@ -15,17 +13,14 @@ class Workspace {
   /// Room for `count` floats on a 64-byte boundary; what an earlier call got is lost.
   float* take(int64_t count) {
     if (count > size_) {
-      memory_.reset(static_cast<float*>(allocate_aligned(static_cast<size_t>(count) * sizeof(float))));
+      memory_.reset(allocate_aligned(static_cast<size_t>(count) * sizeof(float)));
       size_ = count;
     }
-    return memory_.get();
+    return static_cast<float*>(memory_.get());
   }
 
  private:
-  struct Free {
-    void operator()(float* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<float, Free> memory_;
+  AlignedMemory memory_;
   int64_t size_ = 0;
 };
 

@@ -18,7 +18,7 @@ constexpr int prefill_passes = 5;
 constexpr int64_t warmup_tokens = 4;
 
 /// Weights that are multiplied for each token: all but the embedding's other rows, unless it is the head too.
-double bytes_read(const Transformer& model, const CompactWeights* compact) {
+double bytes_read(const Transformer& model, const DecodingWeights* rounded) {
   double bytes = 0;
   const bool is_tied = model.config().tie_embeddings;
   for (const Parameter& parameter : model.parameters().parameters()) {
@@ -26,7 +26,7 @@ double bytes_read(const Transformer& model, const CompactWeights* compact) {
         (parameter.name == "model.embed_tokens.weight" && !is_tied)) {
       continue;
     }
-    const kernels::CompactMatrix* matrix = compact != nullptr ? compact->find(parameter) : nullptr;
+    const kernels::DecodingMatrix* matrix = rounded != nullptr ? rounded->find(parameter) : nullptr;
     bytes += static_cast<double>(matrix != nullptr ? matrix->bytes() : parameter.value.bytes());
   }
   return bytes;
@@ -40,14 +40,14 @@ double seconds_of(const std::function<void()>& work) {
 
 }  // namespace
 
-DecodeBenchResult decode_bench(const Transformer& model, const CompactWeights* compact, int64_t prompt_tokens,
+DecodeBenchResult decode_bench(const Transformer& model, const DecodingWeights* rounded, int64_t prompt_tokens,
                                int64_t tokens, TapeOptions options,
                                const std::function<void(const std::function<void()>&)>& after_warmup) {
   DecodeBenchResult result;
-  options.compact = compact;
+  options.decoding = rounded;
   const int64_t positions = model.config().max_seq_len;
   result.prompt_tokens = std::clamp<int64_t>(prompt_tokens, 1, std::max<int64_t>(1, positions - warmup_tokens - 2));
-  result.weight_bytes = bytes_read(model, compact);
+  result.weight_bytes = bytes_read(model, rounded);
   result.read_gigabytes_per_s = read_gigabytes_per_s(static_cast<size_t>(result.weight_bytes));
   RandomStream random(random_key(0, "decode tokens"));
   std::vector<int32_t> ids(static_cast<size_t>(positions));

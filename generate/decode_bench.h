@@ -1,7 +1,7 @@
 #pragma once
 // How fast a model writes: its time for a prompt and for each token, beside what the machine can read.
 
-#include "autograd/compact_weights.h"
+#include "autograd/decoding_weights.h"
 #include "nn/transformer.h"
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct DecodeBenchResult {
 };
 
 /// Reads random tokens one by one behind a prompt, up to `prompt_tokens` + `tokens` positions or the model's last.
-/// `after_warmup` (nullptr: none) is called with a function that reads one token. The model is checked as by
-/// check_writes_text.
-DecodeBenchResult decode_bench(const Transformer& model, const CompactWeights* compact, int64_t prompt_tokens,
+/// `rounded`: what the decoder multiplies by; null: the weights as they are. `after_warmup` (nullptr: none) is called
+/// with a function that reads one token. The model is checked as by check_writes_text.
+DecodeBenchResult decode_bench(const Transformer& model, const DecodingWeights* rounded, int64_t prompt_tokens,
                                int64_t tokens, TapeOptions options,
                                const std::function<void(const std::function<void()>&)>& after_warmup = nullptr);
 

@@ -8,10 +8,19 @@ namespace minillm {
 
 namespace {
 
-TapeOptions for_reading(TapeOptions options) {
+TapeOptions for_reading(TapeOptions options, const std::optional<DecodingWeights>& weights) {
   options.record = false;
   options.training = false;
+  options.decoding = weights ? &*weights : options.decoding;
   return options;
+}
+
+std::optional<DecodingWeights> own_weights(const Transformer& model, const TapeOptions& options) {
+  const bool uses_them = options.kernels == Kernels::fast && options.ops == Ops::fused;
+  if (options.decoding != nullptr || !uses_them || model.parameters().weights().dtype != DType::float32) {
+    return std::nullopt;
+  }
+  return DecodingWeights(model.parameters(), kernels::DecodingType::float32);
 }
 
 }  // namespace
@@ -25,7 +34,8 @@ void check_writes_text(const Transformer& model) {
   }
 }
 
-Decoder::Decoder(const Transformer& model, TapeOptions options) : model_(model), tape_(for_reading(options)) {
+Decoder::Decoder(const Transformer& model, TapeOptions options)
+    : model_(model), weights_(own_weights(model, options)), tape_(for_reading(options, weights_)) {
   check_writes_text(model);
 }
 

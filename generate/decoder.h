@@ -1,11 +1,13 @@
 #pragma once
 // A model that reads sequences in pieces, each token once.
 
+#include "autograd/decoding_weights.h"
 #include "nn/transformer.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,7 +17,8 @@ namespace minillm {
 void check_writes_text(const Transformer& model);
 
 /// Keeps of the tokens it has read what the next ones need (autograd/past.h), so that a token costs the same however
-/// many stand before it, but for attention's look at them.
+/// many stand before it, but for attention's look at them. Keeps the matrices of a model in float32 a second time, in
+/// the order in which a token reads them, unless the options bring DecodingWeights: the model must stay as it is.
 class Decoder {
  public:
   /// For sequences that are added. The model is checked as by check_writes_text.
@@ -44,6 +47,7 @@ class Decoder {
 
  private:
   const Transformer& model_;
+  std::optional<DecodingWeights> weights_;  // where the caller gives none
   std::deque<Past> pasts_;
   std::vector<Past*> reading_;  // of this pass
   Tape tape_;

@@ -1,6 +1,6 @@
 // y = x weight^T + bias
 
-#include "autograd/compact_weights.h"
+#include "autograd/decoding_weights.h"
 #include "autograd/op_support.h"
 #include "core/kernels/gemm.h"
 #include "core/kernels/reduce.h"
@@ -25,22 +25,15 @@ void product(const Tape& tape, Operand<T> A, Operand<T> B, Result<T> C, int64_t 
   kernels::gemm_reference(A, B, C, M, N, K, beta);
 }
 
-/// A single row, as a decoder has: each weight is used once, so nothing is packed, a compact form saves reading, and
-/// the bias comes last. `bias` may be null.
-void multiply_row(const Tape& tape, const float* x, Var weight, const float* bias, float* y) {
-  const int64_t N = weight.shape()[0];
-  const int64_t K = weight.shape()[1];
-  const CompactWeights* all = tape.options().compact;
+/// What a decoder multiplies `rows` rows by; null: the weight as it is.
+const kernels::DecodingMatrix* decoding_matrix(const Tape& tape, Var weight, int64_t rows) {
+  const DecodingWeights* all = tape.options().decoding;
   const Parameter* parameter = weight.node().parameter;
-  const kernels::CompactMatrix* compact = all != nullptr && parameter != nullptr ? all->find(*parameter) : nullptr;
-  if (compact != nullptr) {
-    compact->multiply(x, y);
-  } else {
-    kernels::gemm({x, K, false}, {weight.value().as<float>(), K, true}, {y, N}, 1, N, K, 0);
+  if (all == nullptr || parameter == nullptr || !tape.fast()) {
+    return nullptr;
   }
-  if (bias != nullptr) {
-    kernels::add_row(bias, y, N);
-  }
+  const kernels::DecodingMatrix* matrix = all->find(*parameter);
+  return matrix != nullptr && matrix->is_for(rows) ? matrix : nullptr;
 }
 
 template <class T>
@@ -68,14 +61,14 @@ Var linear_fused(Var x, Var weight, Var bias, Here here) {
   const Operand<T> W = {weight.value().as<T>(), K, true};
   const Result<T> Y = {node.value.template as<T>(), N};
   node.bias = bias ? bias.id() : -1;
-  if constexpr (std::is_same_v<T, float>) {
-    if (R == 1 && tape.fast()) {
-      multiply_row(tape, X.data, weight, bias ? bias.value().as<float>() : nullptr, Y.data);
-      return tape.var(node);
-    }
-  }
   if (bias) {
     kernels::copy_row_to_all(bias.value().as<T>(), Y.data, R, N);
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (const kernels::DecodingMatrix* matrix = decoding_matrix(tape, weight, R)) {
+      matrix->multiply(X.data, R, Y.data, static_cast<bool>(bias));
+      return tape.var(node);
+    }
   }
   product(tape, X, W, Y, R, N, K, bias ? 1.0 : 0.0);
   return tape.var(node);

@@ -20,7 +20,9 @@ constexpr bool spread_prefetch = false;
 }  // namespace
 
 const PanelKernel* avx2_panels() {
-  static const PanelKernel kernel = {tile_rows, tile_columns, "AVX2", pack_rows, pack_columns, multiply, row_products};
+  static const PanelKernel kernel = {tile_rows,           tile_columns,           "AVX2",
+                                     pack_rows,           pack_columns,           multiply,
+                                     multiply_row<float>, multiply_row<uint16_t>, row_products};
   return has(InstructionSet::avx2) ? &kernel : nullptr;
 }
 

@@ -21,8 +21,9 @@ constexpr bool spread_prefetch = true;
 }  // namespace
 
 const PanelKernel* avx512_panels() {
-  static const PanelKernel kernel = {tile_rows,    tile_columns, "AVX-512",   pack_rows,
-                                     pack_columns, multiply,     row_products};
+  static const PanelKernel kernel = {tile_rows,           tile_columns,           "AVX-512",
+                                     pack_rows,           pack_columns,           multiply,
+                                     multiply_row<float>, multiply_row<uint16_t>, row_products};
   return has(InstructionSet::avx512) ? &kernel : nullptr;
 }
 

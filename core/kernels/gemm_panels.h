@@ -47,6 +47,11 @@ struct PanelKernel {
   void (*pack_columns)(const Operand<float>& B, int64_t columns, int64_t steps, float* to, int64_t panel);
   void (*multiply)(const PanelBlock& block);
 
+  /// y [columns] = x [K] times the first columns of panels that are K steps deep and lie one behind the other, in float
+  /// or bfloat16, added to y if `add`: the bits of a row of multiply(), which is made for several.
+  void (*multiply_row)(const float* x, const float* panels, int64_t columns, int64_t K, float* y, bool add);
+  void (*multiply_row_bf16)(const float* x, const uint16_t* panels, int64_t columns, int64_t K, float* y, bool add);
+
   /// gemm.h's row_products.
   void (*row_products)(const float* a, int64_t a_ld, const float* b, int64_t b_ld, float* y, int64_t rows, int64_t K);
 };

@@ -86,6 +86,7 @@ inline float largest_in_lanes(const float* x, int64_t count) {
 // them carries the attribute, and runs only where __builtin_cpu_supports says so.
 #define MINILLM_AVX2 __attribute__((target("avx2,fma")))
 #define MINILLM_AVX512 __attribute__((target("avx512f,avx2,fma")))
+#define MINILLM_AVX512_VNNI __attribute__((target("avx512f,avx512vnni,avx2,fma")))
 
 struct Avx2 {
   using Vector = __m256;
@@ -93,6 +94,10 @@ struct Avx2 {
 
   MINILLM_AVX2 static inline Vector zero() { return _mm256_setzero_ps(); }
   MINILLM_AVX2 static inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
+  MINILLM_AVX2 static inline Vector load(const uint16_t* from) {  // bfloat16
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+  }
   MINILLM_AVX2 static inline void store(float* to, Vector v) { _mm256_storeu_ps(to, v); }
   MINILLM_AVX2 static inline void copy_half(const float* from, float* to) { _mm_storeu_ps(to, _mm_loadu_ps(from)); }
   MINILLM_AVX2 static inline Vector broadcast(const float* from) { return _mm256_broadcast_ss(from); }
@@ -131,9 +136,14 @@ struct Avx2 {
 struct Avx512 {
   using Vector = __m512;
   static constexpr int64_t floats = 16;
+  static constexpr __mmask16 all = 0xffff;  // GCC 12 warns of operations without a mask (GCC bug 105593)
 
   MINILLM_AVX512 static inline Vector zero() { return _mm512_setzero_ps(); }
   MINILLM_AVX512 static inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
+  MINILLM_AVX512 static inline Vector load(const uint16_t* from) {  // bfloat16
+    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, _mm512_maskz_cvtepu16_epi32(all, halves), 16));
+  }
   MINILLM_AVX512 static inline void store(float* to, Vector v) { _mm512_storeu_ps(to, v); }
   MINILLM_AVX512 static inline void copy_half(const float* from, float* to) {
     _mm256_storeu_ps(to, _mm256_loadu_ps(from));
@@ -144,6 +154,23 @@ struct Avx512 {
 
   MINILLM_AVX512 static inline void transpose8(const float* from, int64_t from_ld, float* to, int64_t to_ld) {
     Avx2::transpose8(from, from_ld, to, to_ld);
+  }
+};
+
+struct Avx512Vnni {
+  using Vector = __m512;
+  using Bytes = __m512i;
+
+  MINILLM_AVX512_VNNI static inline Vector zero() { return _mm512_setzero_ps(); }
+  MINILLM_AVX512_VNNI static inline Bytes load(const void* from) { return _mm512_loadu_si512(from); }
+  MINILLM_AVX512_VNNI static inline void store(float* to, Vector v) { _mm512_storeu_ps(to, v); }
+  /// sum + factor * values, rounded twice
+  MINILLM_AVX512_VNNI static inline Vector add_scaled(Vector sum, float factor, Vector values) {
+    return _mm512_add_ps(sum, _mm512_mul_ps(_mm512_set1_ps(factor), values));
+  }
+  /// Lane i of 16: start[i] + sum over k < 4 of a[4i + k] b[4i + k], a unsigned bytes, b signed, exactly.
+  MINILLM_AVX512_VNNI static inline Vector dot4(Bytes start, Bytes a, Bytes b) {
+    return _mm512_maskz_cvtepi32_ps(Avx512::all, _mm512_dpbusd_epi32(start, a, b));
   }
 };
 #endif

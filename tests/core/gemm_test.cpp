@@ -253,6 +253,35 @@ TEST_CASE("a product with one row has the bits of that row among others") {
   }
 }
 
+TEST_CASE("a single row times whole panels has the bits of that row among others") {
+  for (const PanelKernel* kernel : {avx2_panels(), avx512_panels()}) {
+    for (const int64_t K : {1, 7, 256, 257, 700}) {
+      for (const int64_t N : {1, 9, 200, 1030}) {
+        if (kernel == nullptr) {
+          continue;
+        }
+        CAPTURE(kernel->name);
+        CAPTURE(K);
+        CAPTURE(N);
+        const Case c = {3, N, K, false, true, 3};
+        const Product p(c);
+        const int64_t width = kernel->columns;
+        std::vector<float> panels(static_cast<size_t>((N + width - 1) / width * width * K));
+        kernel->pack_columns(p.B, N, K, panels.data(), width * K);
+        for (const double beta : {0.0, 1.0}) {
+          std::vector<float> all = p.start;
+          gemm_panels(*kernel, p.A, p.B, {all.data(), p.c_ld}, c.M, N, K, beta);
+          std::vector<float> got = p.start;
+          for (int64_t m = 0; m < c.M; ++m) {
+            kernel->multiply_row(p.a.data() + m * p.a_ld, panels.data(), N, K, got.data() + m * p.c_ld, beta != 0);
+          }
+          CHECK(got == all);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("gemm gives the same bits for 1, 2, 3 and 4 threads") {
   for (const Case& c : {Case{300, 260, 700, false, true, 0}, Case{256, 256, 1024, true, false, 0},
                         Case{1, 2048, 256, false, true, 0}}) {

@@ -45,13 +45,13 @@ class Bench(cli_support.InputCase):
             self.assertAlmostEqual(result["mfu"], expected, delta=1e-9)
 
     def test_decoding(self):
-        self.write("c.toml", "[model]\nvocab_size = 300\nd_model = 64\nn_layers = 2\nn_heads = 4\nd_ff = 64\n"
+        self.write("c.toml", "[model]\nvocab_size = 320\nd_model = 64\nn_layers = 2\nn_heads = 4\nd_ff = 64\n"
                              "[data]\nseq_len = 64\n")
         words = ["bench", "c.toml", "--decode", "--prompt-tokens", 20, "--steps", 7]
         whole = self.json_of(*words)
         self.assertEqual((whole["prompt_tokens"], whole["tokens"]), (20, 7))
         self.assertIn(whole["heap_allocations_per_token"], (0, None))
-        matrices, gains = 300 * 64 + 2 * 7 * 64 * 64, 5 * 64
+        matrices, gains = 320 * 64 + 2 * 7 * 64 * 64, 5 * 64
         self.assertEqual(whole["weight_bytes"], 4 * (matrices + gains))
         for key in ("tokens_per_s", "prefill_tokens_per_s", "read_gigabytes_per_s", "share_of_reading"):
             self.assertGreater(whole[key], 0)

@@ -1,7 +1,7 @@
 // A model that reads on from its past gives the logits of one that reads everything again: every mixer, every way to
 // know positions, every residual connection, in pieces of any length.
 
-#include "autograd/compact_weights.h"
+#include "autograd/decoding_weights.h"
 #include "core/rng.h"
 #include "generate/generator.h"
 #include "nn/transformer.h"
@@ -156,25 +156,34 @@ TEST_CASE("a past that is cleared begins anew, and one that is full says so") {
   CHECK_THROWS_AS(model.next_logits(tape, std::span<const int32_t>(ids).first(positions - 5)), Error);
 }
 
-TEST_CASE("compact weights: single tokens are read with the numbers that whole prompts are read with") {
-  for (const kernels::CompactType type : {kernels::CompactType::bf16, kernels::CompactType::int8}) {
+TEST_CASE("rounded weights: single tokens are read with the numbers that whole prompts are read with") {
+  using kernels::DecodingType;
+  for (const DecodingType type : {DecodingType::bf16, DecodingType::int8}) {
     Transformer model(variant_model([](ModelConfig& c) { c.bias = true, c.tie_embeddings = true; }));
     model.allocate(DType::float32, 7, false);
     const std::vector<double> before = numbers_of(model.parameters().weights());
-    const CompactWeights compact(model.parameters(), type);
+    const DecodingWeights rounded(model.parameters(), type);
+    rounded.round(model.parameters());
     CHECK(numbers_of(model.parameters().weights()) != before);
-    const size_t bytes = type == kernels::CompactType::bf16 ? 2 : 1;
-    CHECK(compact.bytes() < (bytes * before.size() * 5) / 2);
+    const size_t bytes = type == DecodingType::bf16 ? 2 : 1;
+    CHECK(rounded.bytes() < (bytes * before.size() * 5) / 2);
     for (const std::vector<int64_t>& pieces : ways) {
-      CHECK(worst_difference(model, {.compact = &compact}, pieces) < 1e-4);
+      CHECK(worst_difference(model, {.decoding = &rounded}, pieces) < 1e-4);
     }
-    // A matrix of other numbers is seen: the compact ones are what single rows are multiplied by.
+    // What changes in the model is not seen: few rows are multiplied by the rounded weights alone.
+    const std::vector<int32_t> ids = some_ids();
+    const auto token_logits = [&](const DecodingWeights* weights) {
+      Tape tape({.record = false, .training = false, .decoding = weights});
+      return numbers_of(model.next_logits(tape, std::span<const int32_t>(ids).first(1)).value());
+    };
+    const std::vector<double> unchanged = token_logits(&rounded);
     for (const NamedTensor& tensor : model.parameters().named_tensors()) {
       if (tensor.name.ends_with("down_proj.weight")) {
         tensor.value.set(0, 100);
       }
     }
-    CHECK(worst_difference(model, {.compact = &compact}, ways[0]) > 1e-2);
+    CHECK(token_logits(&rounded) == unchanged);
+    CHECK(token_logits(nullptr) != unchanged);
   }
 }
 
