@@ -82,10 +82,10 @@ double RandomStream::normal() {
 
 uint64_t RandomStream::below(uint64_t bound) {
   check(bound >= 1, "a random number below 0 was asked for");
-  // Rejection of the incomplete last interval keeps every value equally likely.
-  const uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
+  // Rejection of the incomplete last interval keeps every value equally likely. It is shorter than `bound`, so nearly
+  // no value is near enough to need its exact place, which is a division.
   uint64_t value = next_u64();
-  while (value >= limit) {
+  while (value > UINT64_MAX - bound && value >= UINT64_MAX - UINT64_MAX % bound) {
     value = next_u64();
   }
   return value % bound;

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3 -B
 """Runs the session that docs/step_through.md records, and compares it with the page.
 
     scripts/gdb/tour.py PROGRAM [--write]

@@ -1,7 +1,7 @@
 """kill -9 before and after the system calls of a whole run, and what a resume makes of it.
 
-Here some moments are tried; kill_points_slow_test.py tries hundreds. That no moment of a save is lost is the subject
-of tests/train/kill_test.cpp.
+Here some moments are tried; kill_points_slow_test.py tries more than a hundred. That no moment of a save is lost is the
+subject of tests/train/kill_test.cpp.
 """
 import ctypes
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3 -B
 """Writes the seeds of the fuzz targets: small valid files that the program itself makes, and pieces of them.
 
 usage: tests/fuzz/make_seeds.py PROGRAM

@@ -9,7 +9,7 @@ import script_module
 WRITE = script_module.load("write_verdicts")
 
 # Reports what a folder's runs are, as minillm report does.
-PRETEND = """#!/usr/bin/env python3
+PRETEND = """#!/usr/bin/python3 -S
 import json, pathlib, sys
 records = pathlib.Path(sys.argv[2])
 runs = sorted(path.parent.name for path in records.glob("*/metrics.jsonl"))
