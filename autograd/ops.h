@@ -34,8 +34,8 @@ Var softplus(Var x, Here here = {});  // log(1 + e^x), to its last digits where 
 Var erf(Var x, Here here = {});
 
 // --- reductions; the reduced axes stay with extent 1 ---
-Var sum(Var x, const std::vector<int>& axes, Here here = {});
-Var mean(Var x, const std::vector<int>& axes, Here here = {});
+Var sum(Var x, const Axes& axes, Here here = {});
+Var mean(Var x, const Axes& axes, Here here = {});
 Var max(Var x, int axis, Here here = {});  // where several are largest, the first gets the gradient
 Var sum_all(Var x, Here here = {});        // [..] -> []
 Var softmax(Var x, Here here = {});        // over the last axis
@@ -43,7 +43,7 @@ Var log_softmax(Var x, Here here = {});    // over the last axis, shifted by the
 
 // --- shape ---
 Var reshape(Var x, const Shape& shape, Here here = {});                  // shares storage
-Var transpose(Var x, std::vector<int> order, Here here = {});            // axis i of the result is axis order[i] of x
+Var transpose(Var x, const Axes& order, Here here = {});                 // axis i of the result is axis order[i] of x
 Var slice(Var x, int axis, int64_t begin, int64_t end, Here here = {});  // [begin, end) along axis
 Var expand(Var x, int axis, int64_t n, Here here = {});                  // an axis of extent 1, n times
 Var concat(std::span<const Var> parts, int axis, Here here = {});

@@ -45,6 +45,11 @@ bool Shape::operator==(const Shape& other) const {
   return std::equal(begin(), end(), other.begin(), other.end());
 }
 
+Axes::Axes(std::span<const int> axes) : size_(static_cast<int>(axes.size())) {
+  check(axes.size() <= axes_.size(), "a shape has at most {} axes, found {}", axes_.size(), axes.size());
+  std::copy(axes.begin(), axes.end(), axes_.begin());
+}
+
 bool can_broadcast(const Shape& a, const Shape& b) {
   for (int from_end = 1; from_end <= std::min(a.rank(), b.rank()); ++from_end) {
     const int64_t in_a = a[-from_end];

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,23 @@ class Shape {
  private:
   int rank_ = 0;
   std::array<int64_t, max_rank> extents_{};
+};
+
+/// Some axes of a shape, in some order; negative ones count from the end. Stored in place, as a Shape is.
+class Axes {
+ public:
+  /// Throws an Error for more than Shape::max_rank.
+  Axes(std::initializer_list<int> axes) : Axes(std::span<const int>(axes.begin(), axes.size())) {}
+  explicit Axes(std::span<const int> axes);
+
+  int size() const { return size_; }
+  int operator[](int i) const { return axes_[static_cast<size_t>(i)]; }
+  const int* begin() const { return axes_.data(); }
+  const int* end() const { return axes_.data() + size_; }
+
+ private:
+  int size_ = 0;
+  std::array<int, Shape::max_rank> axes_{};
 };
 
 /// Whether two shapes fit under right-aligned broadcasting: extents are equal or one of them is 1.

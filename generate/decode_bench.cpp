@@ -26,8 +26,8 @@ double bytes_read(const Transformer& model, const DecodingWeights* rounded) {
         (parameter.name == "model.embed_tokens.weight" && !is_tied)) {
       continue;
     }
-    const kernels::DecodingMatrix* matrix = rounded != nullptr ? rounded->find(parameter) : nullptr;
-    bytes += static_cast<double>(matrix != nullptr ? matrix->bytes() : parameter.value.bytes());
+    const size_t rounded_bytes = rounded != nullptr ? rounded->bytes_of(parameter) : 0;
+    bytes += static_cast<double>(rounded_bytes > 0 ? rounded_bytes : parameter.value.bytes());
   }
   return bytes;
 }

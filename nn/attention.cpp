@@ -57,15 +57,16 @@ namespace {
 template <class Change>
 Var replace_columns(Var qkv, int64_t begin, int64_t end, Change change) {
   const int64_t width = qkv.shape()[-1];
-  std::vector<Var> parts;
+  Var parts[3];
+  size_t count = 0;
   if (begin > 0) {
-    parts.push_back(slice(qkv, -1, 0, begin));
+    parts[count++] = slice(qkv, -1, 0, begin);
   }
-  parts.push_back(change(slice(qkv, -1, begin, end)));
+  parts[count++] = change(slice(qkv, -1, begin, end));
   if (end < width) {
-    parts.push_back(slice(qkv, -1, end, width));
+    parts[count++] = slice(qkv, -1, end, width);
   }
-  return concat(parts, -1);
+  return concat({parts, count}, -1);
 }
 
 /// Multi-head attention (Vaswani et al. 2017) with grouped keys and values (Ainslie et al. 2023), rotary positions,

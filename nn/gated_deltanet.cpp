@@ -167,15 +167,22 @@ class GatedDeltaNet final : public Sublayer {
     Var S = past != nullptr ? x.tape().constant(past->buffer(path(), 0, state, x.dtype()))
                             : x.tape().filled(state, 0, x.dtype());
     const bool one_by_one = step_ == 1 || (past != nullptr && T == 1);
-    std::vector<Var> outputs;
-    for (int64_t begin = 0; begin < T; begin += step_) {
-      const DeltaInputs part = in.part(begin, std::min(begin + step_, T));
-      outputs.push_back(one_by_one ? delta_step(part, S) : delta_chunk(part, S));
+    const auto read = [&](int64_t begin, int64_t end) {
+      const DeltaInputs part = in.part(begin, end);
+      return one_by_one ? delta_step(part, S) : delta_chunk(part, S);
+    };
+    Var outputs = read(0, std::min(step_, T));
+    if (T > step_) {
+      std::vector<Var> parts = {outputs};
+      for (int64_t begin = step_; begin < T; begin += step_) {
+        parts.push_back(read(begin, std::min(begin + step_, T)));
+      }
+      outputs = concat(parts, 2);
     }
     if (past != nullptr) {
       copy_values(S.value(), past->buffer(path(), 0, state, x.dtype()));
     }
-    Var o = transpose(concat(outputs, 2), {0, 2, 1, 3});  // [B, T, H, d_v]
+    Var o = transpose(outputs, {0, 2, 1, 3});  // [B, T, H, d_v]
     Var normed = mul(rmsnorm(o, x.tape().parameter(gain_), eps_), activate(z, gate_));
     return out_.forward(reshape(normed, {B, T, value_heads_ * d_v_}));
   }

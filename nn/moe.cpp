@@ -106,17 +106,27 @@ class MixtureOfExperts final : public Sublayer {
     return reshape(sum(weighted, {1}), {R, d_});
   }
 
-  Var expert(int64_t e, Var x) const {
+  Var expert(int64_t e, Var x) const { return apply(down_, e, gated(gate_and_up(e, x), unit_)); }
+
+  /// [tokens, 2 f]: one product with both weights, copied side by side. A decoder's few tokens put two results together
+  /// instead, which has the same bits.
+  Var gate_and_up(int64_t e, Var x) const {
     Tape& tape = x.tape();
-    const Var halves[] = {gate_.weight(tape, e), up_.weight(tape, e)};
-    Var gate_up_bias;
-    if (gate_.has_bias()) {
-      const Var bias_halves[] = {gate_.bias(tape, e), up_.bias(tape, e)};
-      gate_up_bias = concat(bias_halves, 0);
+    if (tape.reads_on()) {
+      const Var results[] = {apply(gate_, e, x), apply(up_, e, x)};
+      return concat(results, -1);
     }
-    Var gate_up = linear(x, concat(halves, 0), gate_up_bias);
-    Var hidden = gated(gate_up, unit_);
-    return linear(hidden, down_.weight(tape, e), down_.has_bias() ? down_.bias(tape, e) : Var());
+    const Var weights[] = {gate_.weight(tape, e), up_.weight(tape, e)};
+    if (!gate_.has_bias()) {
+      return linear(x, concat(weights, 0));
+    }
+    const Var biases[] = {gate_.bias(tape, e), up_.bias(tape, e)};
+    return linear(x, concat(weights, 0), concat(biases, 0));
+  }
+
+  static Var apply(const ExpertLinears& linears, int64_t e, Var x) {
+    Tape& tape = x.tape();
+    return linear(x, linears.weight(tape, e), linears.has_bias() ? linears.bias(tape, e) : Var());
   }
 
   int64_t experts_;

@@ -28,11 +28,7 @@ void product(const Tape& tape, Operand<T> A, Operand<T> B, Result<T> C, int64_t 
 /// What a decoder multiplies `rows` rows by; null: the weight as it is.
 const kernels::DecodingMatrix* decoding_matrix(const Tape& tape, Var weight, int64_t rows) {
   const DecodingWeights* all = tape.options().decoding;
-  const Parameter* parameter = weight.node().parameter;
-  if (all == nullptr || parameter == nullptr || !tape.fast()) {
-    return nullptr;
-  }
-  const kernels::DecodingMatrix* matrix = all->find(*parameter);
+  const kernels::DecodingMatrix* matrix = all != nullptr && tape.fast() ? all->find(weight.value()) : nullptr;
   return matrix != nullptr && matrix->is_for(rows) ? matrix : nullptr;
 }
 

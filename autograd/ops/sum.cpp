@@ -45,7 +45,7 @@ Var sum_or_mean(const char* op, Var x, const Shape& shape, double factor, Here h
                                      : sum_of<float>(op, x, shape, factor, here);
 }
 
-Shape reduced_shape(const char* op, Var x, const std::vector<int>& axes, Here here) {
+Shape reduced_shape(const char* op, Var x, const Axes& axes, Here here) {
   Shape shape = x.shape();
   for (int axis : axes) {
     shape.set(axis_of(op, x, axis, here), 1);
@@ -55,11 +55,11 @@ Shape reduced_shape(const char* op, Var x, const std::vector<int>& axes, Here he
 
 }  // namespace
 
-Var sum(Var x, const std::vector<int>& axes, Here here) {
+Var sum(Var x, const Axes& axes, Here here) {
   return sum_or_mean("sum", x, reduced_shape("sum", x, axes, here), 1.0, here);
 }
 
-Var mean(Var x, const std::vector<int>& axes, Here here) {
+Var mean(Var x, const Axes& axes, Here here) {
   const Shape shape = reduced_shape("mean", x, axes, here);
   check_op(x.shape().numel() > 0, "mean", x.tape(), here, "the mean of no elements is undefined; found shape {}",
            x.shape());

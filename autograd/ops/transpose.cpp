@@ -50,14 +50,15 @@ void TransposeNode<T>::backward(Tape& tape) {
 
 }  // namespace
 
-Var transpose(Var x, std::vector<int> order, Here here) {
-  check_op(static_cast<int>(order.size()) == x.shape().rank(), "transpose", x.tape(), here,
+Var transpose(Var x, const Axes& order, Here here) {
+  check_op(order.size() == x.shape().rank(), "transpose", x.tape(), here,
            "the order must name every axis once; found {} axes for shape {}", order.size(), x.shape());
   std::array<int, Shape::max_rank> from_axis{};
   std::array<bool, Shape::max_rank> seen{};
-  for (size_t i = 0; i < order.size(); ++i) {
-    from_axis[i] = axis_of("transpose", x, order[i], here);
-    bool& taken = seen[static_cast<size_t>(from_axis[i])];
+  for (int i = 0; i < order.size(); ++i) {
+    const int axis = axis_of("transpose", x, order[i], here);
+    from_axis[static_cast<size_t>(i)] = axis;
+    bool& taken = seen[static_cast<size_t>(axis)];
     check_op(!taken, "transpose", x.tape(), here,
              "the order must name every axis once; axis {} of shape {} comes twice", order[i], x.shape());
     taken = true;

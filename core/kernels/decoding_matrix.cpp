@@ -18,7 +18,7 @@ DecodingMatrix::Matrix DecodingMatrix::make(DecodingType type, const float* valu
 }
 
 DecodingMatrix::DecodingMatrix(DecodingType type, const float* values, int64_t rows, int64_t columns)
-    : matrix_(make(type, values, rows, columns)) {}
+    : rows_(rows), columns_(columns), matrix_(make(type, values, rows, columns)) {}
 
 size_t DecodingMatrix::bytes() const {
   return std::visit([](const auto& matrix) { return matrix.bytes(); }, matrix_);

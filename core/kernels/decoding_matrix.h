@@ -15,6 +15,8 @@ class DecodingMatrix {
  public:
   DecodingMatrix(DecodingType type, const float* values, int64_t rows, int64_t columns);
 
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }
   size_t bytes() const;
 
   /// Whether products with `count` rows are for this matrix. Those with many are as well made by gemm() from expand()'s
@@ -31,6 +33,8 @@ class DecodingMatrix {
   using Matrix = std::variant<PanelMatrix<float>, PanelMatrix<uint16_t>, Int8Matrix>;
   static Matrix make(DecodingType type, const float* values, int64_t rows, int64_t columns);
 
+  int64_t rows_;
+  int64_t columns_;
   Matrix matrix_;
 };
 

@@ -111,26 +111,7 @@ void row_products(Operand<float> A, Operand<float> B, float* y, int64_t rows, in
   }
 }
 
-namespace {
-
-constexpr int64_t weights_per_task = 1 << 15;  // of a product with one row: work enough to wake a thread for
-
-/// y [N] = x [K] B^T for B [N, K]. Every element of B is used once, so it is read where it lies: packing would write it
-/// first. The bits are those of a row among others.
-void multiply_row(const float* x, Operand<float> B, float* y, int64_t N, int64_t K) {
-  const int64_t rows = std::max<int64_t>(8, weights_per_task / std::max<int64_t>(1, K));
-  parallel_for(N, rows, [=](int64_t begin, int64_t end) {
-    row_products({x, 0, false}, {B.data + begin * B.ld, B.ld, false}, y + begin, end - begin, K);
-  });
-}
-
-}  // namespace
-
 void gemm(Operand<float> A, Operand<float> B, Result<float> C, int64_t M, int64_t N, int64_t K, double beta) {
-  if (M == 1 && !A.transposed && B.transposed && beta == 0 && widest_panels() != nullptr) {
-    multiply_row(A.data, B, C.data, N, K);
-    return;
-  }
   gemm_batched(A, B, C, M, N, K, beta, 1, {});
 }
 

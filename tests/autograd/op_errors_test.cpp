@@ -24,7 +24,7 @@ Var double_input(Tape& tape, Extents... extents) {
 }
 
 const std::vector<int32_t> outside = {0, 3};
-const std::vector<int> first_twice = {0, 0};
+const Axes first_twice = {0, 0};
 
 void concat_of_unequal(Tape& t) {
   const Var parts[] = {input(t, 2, 3), input(t, 3, 3)};

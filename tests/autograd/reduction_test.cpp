@@ -35,8 +35,7 @@ TEST_CASE("sum and mean over any axes, which stay with extent 1") {
 }
 
 TEST_CASE("sums pass gradcheck for every set of axes") {
-  for (const std::vector<int>& axes :
-       std::vector<std::vector<int>>{{}, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}}) {
+  for (const Axes& axes : {Axes{}, Axes{0}, Axes{1}, Axes{2}, Axes{0, 1}, Axes{0, 2}, Axes{1, 2}, Axes{0, 1, 2}}) {
     CAPTURE(axes.size());
     const Op sum_axes = [&axes](Tape&, const std::vector<Var>& x) { return sum(x[0], axes); };
     const Op mean_axes = [&axes](Tape&, const std::vector<Var>& x) { return mean(x[0], axes); };

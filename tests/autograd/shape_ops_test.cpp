@@ -24,8 +24,7 @@ TEST_CASE("transpose puts axis order[i] at place i") {
 }
 
 TEST_CASE("transpose passes gradcheck for every order, and there and back is the identity") {
-  for (const std::vector<int>& order :
-       std::vector<std::vector<int>>{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
+  for (const Axes& order : {Axes{0, 1, 2}, Axes{0, 2, 1}, Axes{1, 0, 2}, Axes{1, 2, 0}, Axes{2, 0, 1}, Axes{2, 1, 0}}) {
     check_gradients([&order](Tape&, const std::vector<Var>& x) { return transpose(x[0], order); },
                     list(uniform_values({2, 3, 4}, -1, 1, 1)));
   }

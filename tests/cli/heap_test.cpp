@@ -6,6 +6,7 @@
 #include "core/kernels/gemm_panels.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
+#include "generate/decoder.h"
 #include "nn/transformer.h"
 #include "optim/adamw.h"
 #include "optim/clip.h"
@@ -164,6 +165,35 @@ TEST_CASE("a training step in the steady state takes nothing from the heap") {
     const std::vector<int> of_two = allocations_of_steps(config);
     INFO("two threads: ", fmt::format("{}", fmt::join(of_two, " ")));
     CHECK(becomes_steady(of_two));
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("a token that a decoder reads takes nothing from the heap") {
+  const int before = num_threads();
+  set_num_threads(1);
+  const auto mla = [](ModelConfig& c) { c.attention = "mla", c.rope_fraction = 0.5; };
+  const auto hybrid = [](ModelConfig& c) { c.attention = "hybrid"; };
+  const auto normed_width = [](ModelConfig& c) { c.qk_norm = true, c.qk_norm_over = "width"; };
+  for (void (*change)(ModelConfig&) : {+mla, +hybrid, +normed_width}) {
+    for (ModelConfig config : {plain_config(), rich_config()}) {
+      change(config);
+      CAPTURE(config.attention);
+      CAPTURE(config.qk_norm_over);
+      CAPTURE(config.norm);
+      derive(config, 0, 64);
+      Transformer model(config);
+      model.allocate(DType::float32, 1);
+      Decoder decoder(model, 64, {});
+      const std::vector<int32_t> ids = {1, 2, 3, 4, 5};
+      decoder.read(ids);
+      std::vector<int> allocations(20);
+      for (int& taken : allocations) {
+        taken = allocations_of([&] { decoder.read(std::span(ids).first(1)); });
+      }
+      INFO(fmt::format("{}", fmt::join(allocations, " ")));
+      CHECK(is_steady(allocations));
+    }
   }
   set_num_threads(before);
 }

@@ -235,24 +235,6 @@ TEST_CASE("row products have the bits of a product's elements") {
   }
 }
 
-TEST_CASE("a product with one row has the bits of that row among others") {
-  if (widest_panels() == nullptr) {
-    return;  // oneDNN may round otherwise
-  }
-  for (const int64_t K : {0, 1, 7, 256, 257, 700}) {
-    for (const int64_t N : {1, 9, 200, 1030}) {
-      CAPTURE(K);
-      CAPTURE(N);
-      const Product p({7, N, K, false, true, 3});
-      std::vector<float> all(static_cast<size_t>(7 * N));
-      std::vector<float> one(static_cast<size_t>(N), 1.0F);
-      gemm(p.A, p.B, {all.data(), N}, 7, N, K, 0);
-      gemm(p.A, p.B, {one.data(), N}, 1, N, K, 0);
-      CHECK(std::equal(one.begin(), one.end(), all.begin()));
-    }
-  }
-}
-
 TEST_CASE("a single row times whole panels has the bits of that row among others") {
   for (const PanelKernel* kernel : {avx2_panels(), avx512_panels()}) {
     for (const int64_t K : {1, 7, 256, 257, 700}) {

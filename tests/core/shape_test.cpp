@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace minillm;
 
 TEST_CASE("a shape knows its rank, elements and axes") {
@@ -30,6 +32,14 @@ TEST_CASE("wrong axes, extents and ranks are errors") {
   CHECK_THROWS_AS(shape[-3], Error);
   CHECK_THROWS_AS(Shape({-1}), Error);
   CHECK_THROWS_AS(Shape({1, 1, 1, 1, 1, 1, 1}), Error);
+}
+
+TEST_CASE("axes keep their order and fit a shape") {
+  const Axes axes = {2, -1, 0};
+  CHECK(axes.size() == 3);
+  CHECK(axes[1] == -1);
+  CHECK(std::equal(axes.begin(), axes.end(), std::initializer_list<int>{2, -1, 0}.begin()));
+  CHECK_THROWS_AS(Axes({0, 0, 0, 0, 0, 0, 0}), Error);
 }
 
 TEST_CASE("broadcasting is right-aligned, as in NumPy") {
