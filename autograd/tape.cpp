@@ -1,10 +1,16 @@
 #include "autograd/tape.h"
 
 #include "autograd/op_phase.h"
+#include "core/error.h"
 #include "core/log.h"
+#include "core/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -16,6 +22,24 @@ namespace {
 struct LeafNode final : Node {
   void backward(Tape&) override {}
 };
+
+/// MINILLM_STOP_AT in the environment: the node in front of whose forward a debugger is to stop. -1: none.
+NodeId read_stop_at() {
+  const char* text = std::getenv("MINILLM_STOP_AT");
+  if (text == nullptr) {
+    return -1;
+  }
+  NodeId id = -1;
+  const char* end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, id);
+  if (error != std::errc() || rest != end || id < 0) {
+    fail_input({.where = "MINILLM_STOP_AT",
+                .what = "is no node of a tape",
+                .found = fmt::format("\"{}\"", printable(text)),
+                .expected = "a number from 0, as ml-tape lists them"});
+  }
+  return id;
+}
 
 /// The length of the tensor as a vector; "-" where its memory was given back or never taken.
 std::string length_text(const Tensor& tensor) {
@@ -78,7 +102,7 @@ void Node::forward(Tape&) {
 
 // --- Tape ---
 
-Tape::Tape(TapeOptions options) : options_(options) {}
+Tape::Tape(TapeOptions options) : options_(options), stop_at_(read_stop_at()) {}
 
 Var Tape::constant(const Tensor& value, Here here) {
   LeafNode& node = place<LeafNode>("constant", {}, here);
@@ -152,6 +176,9 @@ void Tape::append(Node& node, const char* op, std::span<const Var> inputs, Here 
     node.needs_grad = node.needs_grad || inputs[i].node().needs_grad;
   }
   nodes_.push_back(&node);
+  if (node.id == stop_at_) {
+    std::raise(SIGTRAP);  // `up` shows the op that is about to compute this node
+  }
   if (PhaseClock::is_running()) {
     PhaseClock::move_to(phase_of(op));  // its forward follows
   }

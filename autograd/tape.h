@@ -70,6 +70,8 @@ class MemoryPool {
 /// One forward and backward pass at a time; not for use from several threads.
 class Tape {
  public:
+  /// Throws an input Error when MINILLM_STOP_AT, the node in front of whose forward a debugger is to stop, is no
+  /// number.
   explicit Tape(TapeOptions options = {});
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -258,6 +260,7 @@ class Tape {
   static constexpr size_t no_sequence = SIZE_MAX;
 
   TapeOptions options_;
+  NodeId stop_at_;  // -1: no node
   size_t sequence_ = no_sequence;
   Arena arena_;      // nodes
   MemoryPool pool_;  // values, gradients and scratch memory

@@ -47,7 +47,10 @@ RunEnd start_or_resume(const Arguments& arguments) {
                   .found = arguments.words().front(),
                   .hint = "leave the config out; section.key=value changes a setting"});
     }
-    return resume_run({arguments.text("resume"), overrides_of(arguments), stop_requested});
+    return resume_run({.folder = arguments.text("resume"),
+                       .overrides = overrides_of(arguments),
+                       .trace_nan = arguments.given("trace-nan"),
+                       .stop_requested = stop_requested});
   }
   if (arguments.words().empty()) {
     fail_input({.where = "train",
@@ -59,6 +62,7 @@ RunEnd start_or_resume(const Arguments& arguments) {
   request.loaded = load_config(arguments.words().front(), overrides_of(arguments));
   request.init = arguments.text("init");
   request.force = arguments.given("force");
+  request.trace_nan = arguments.given("trace-nan");
   request.stop_requested = stop_requested;
   return start_run(request);
 }
@@ -80,7 +84,8 @@ Command train_command() {
                        {"out", "DIR", "", "the run's folder (run.out; default runs/<config's name>)"},
                        {"init", "W.safetensors|RUN", "", "weights to start from; the run begins at step 0"},
                        {"threads", "N", "", "threads (train.threads; 0 = the usable cores)"},
-                       {"force", "", "", "move an existing run to DIR.old instead of refusing"}},
+                       {"force", "", "", "move an existing run to DIR.old instead of refusing"},
+                       {"trace-nan", "", "", "when a step is not finite, make it again and tell where that began"}},
            .examples = {"minillm train configs/baseline.toml data.path=corpora/austen.h5 optim.lr=3e-3",
                         "minillm train --resume runs/baseline train.steps=500"}},
           run_train};

@@ -69,7 +69,7 @@ RunEnd start_or_resume(const PlannedRun& run, bool (*stop_requested)()) {
   restart_peak_memory();
   try {
     if (is_begun(run.folder)) {
-      return resume_run({run.folder, {}, stop_requested});
+      return resume_run({.folder = run.folder, .stop_requested = stop_requested});
     }
     StartRequest request;
     request.loaded = run.loaded;

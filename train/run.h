@@ -19,6 +19,7 @@ struct StartRequest {
   std::string init;                    ///< weights to start from: a safetensors file or a run, kept as the checkpoint
                                        ///< of step 0; "" = from the seed
   bool force = false;                  ///< an existing folder is moved aside
+  bool trace_nan = false;              ///< a step that is not finite is made again, to tell where it began
   bool (*stop_requested)() = nullptr;  ///< asked after every step
 };
 RunEnd start_run(const StartRequest& request);
@@ -26,7 +27,8 @@ RunEnd start_run(const StartRequest& request);
 /// `minillm train --resume DIR`: goes on from the newest valid checkpoint, bit for bit; at step 0 when there is none.
 struct ResumeRequest {
   std::string folder;
-  std::vector<std::string> overrides;  ///< "optim.lr=1e-4"; [model] and the data must stay as they were
+  std::vector<std::string> overrides = {};  ///< "optim.lr=1e-4"; [model] and the data must stay as they were
+  bool trace_nan = false;
   bool (*stop_requested)() = nullptr;
 };
 RunEnd resume_run(const ResumeRequest& request);

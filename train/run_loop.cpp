@@ -30,8 +30,12 @@ bool is_ahead(const std::string& best, int64_t step) {
 
 }  // namespace
 
-RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)())
-    : loaded_(std::move(loaded)), data_(std::move(data)), stop_requested_(stop_requested), model_(config().model) {
+RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)(), bool trace_nan)
+    : loaded_(std::move(loaded)),
+      data_(std::move(data)),
+      stop_requested_(stop_requested),
+      trace_nan_(trace_nan),
+      model_(config().model) {
   const TrainConfig& train = config().train;
   const int64_t T = config().data.seq_len;
   loader_.emplace(data_.train, T, config().data.order, train.seed, "train", config().data.objective);
@@ -115,6 +119,9 @@ void RunLoop::train_step() {
     result = trainer_->step();
   } catch (const Error&) {
     progress_.finish();
+    if (trace_nan_) {
+      trace_what_failed();
+    }
     keep_what_failed();
     throw;
   }
@@ -161,6 +168,12 @@ void RunLoop::evaluate_now() {
     best_val_loss_ = result.loss;
     save(true);
   }
+}
+
+void RunLoop::trace_what_failed() {
+  const std::optional<Birthplace> place = trainer_->trace_non_finite();
+  log_info("{}", place ? birthplace_text(*place)
+                       : "made again every value of the step is finite; the norm of its gradients overflows");
 }
 
 /// The update was refused, so this is the last finite state; unless the one before overflowed the weights already.

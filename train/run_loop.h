@@ -23,7 +23,8 @@ namespace minillm {
 class RunLoop {
  public:
   /// Throws an input Error when the data is too short for a window or the model too large for the machine.
-  RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)());
+  /// `trace_nan`: see StartRequest.
+  RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)(), bool trace_nan);
 
   /// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
   void save_start(const std::string& init) {
@@ -52,6 +53,7 @@ class RunLoop {
   void report(const TrainRecord& record);
   void evaluate_now();
   void save(bool as_best);
+  void trace_what_failed();
   void keep_what_failed();
   std::optional<Ending> reason_to_end() const;
   double seconds_of_session() const;
@@ -61,6 +63,7 @@ class RunLoop {
   LoadedConfig loaded_;
   TokenFile data_;
   bool (*stop_requested_)();
+  bool trace_nan_;
   Transformer model_;
   std::optional<Loader> loader_;
   std::optional<Loader> validation_;

@@ -6,9 +6,11 @@
 #include "nn/transformer.h"
 #include "optim/adamw.h"
 #include "train/gradient_tree.h"
+#include "train/nan_trace.h"
 #include "train/train_config.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace minillm {
 
@@ -29,6 +31,10 @@ class Trainer {
   /// the step, the tensor and what to try.
   StepResult step();
 
+  /// After a step that was refused: its passes once more, with every value kept, up to the one where something was not
+  /// finite. Nothing when all is finite. The gradients are not the step's afterwards.
+  std::optional<Birthplace> trace_non_finite();
+
   /// Updates done. Everything else a step depends on follows from it and the config: the data's position, the random
   /// streams, the learning rate.
   int64_t steps_done() const { return optimizer_.steps(); }
@@ -40,6 +46,8 @@ class Trainer {
   const AdamW& optimizer() const { return optimizer_; }
 
  private:
+  int64_t first_sample() const { return steps_done() * config_.train.batch_size; }
+  Var forward(Tape& tape, int64_t first);
   double forward_backward();
 
   const Config& config_;

@@ -231,6 +231,33 @@ class Failures(support.Case):
         self.assertEqual((digest["step"], digest["finite"]), (1, True))
         self.assertEqual(len(self.losses("run")), 1)
 
+    def test_where_a_step_that_is_not_finite_began(self):
+        config = self.config("run", optim__lr=1e30, optim__warmup_steps=0)
+        plain = self.run_program("train", config, "--out", "plain", status=1)
+        self.assertNotIn("the first value", plain.stderr)
+        traced = self.run_program("train", config, "--out", "run", "--trace-nan", status=1)
+        place = r"the first value that is not finite: (nan|-?inf) at element \d+ of .* \[[\d, ]+\], (for|back)ward of " \
+                r"#\d+ \w+ \S+, called at \S+\.(cpp|h):\d+\n +\S.* of \d+ not finite\n"
+        self.assertRegex(traced.stderr, place)
+        self.assertRegex(traced.stderr, r"step 1: the gradient of model\.\S+ is not finite")
+        self.assert_same_run("run", "plain")
+        again = self.run_program("train", "--resume", "run", "--trace-nan", status=1)
+        self.assertRegex(again.stderr, place)
+
+    def test_stops_at_a_node_for_a_debugger(self):
+        config = self.config("run")
+
+        def train_until(node):
+            return subprocess.run([support.PROGRAM, "train", config, "--out", "run"], cwd=self.folder, check=False,
+                                  env={**support.ENVIRONMENT, "MINILLM_STOP_AT": node}, capture_output=True, text=True)
+
+        for wrong in ("", "-1", "x", "7x"):
+            done = train_until(wrong)
+            self.assertEqual(done.returncode, 2, wrong)
+            self.assertIn(f'MINILLM_STOP_AT: is no node of a tape; found "{wrong}"', done.stderr)
+            self.assertFalse(self.path("run").exists())
+        self.assertEqual(train_until("7").returncode, -signal.SIGTRAP)
+
     def stop_amid_a_long_run(self, number, status, **settings):
         """Sends the run `run`, which has too many steps to be done with, a signal after its first checkpoint."""
         settings = {"train__steps": 10_000_000, "train__eval_every": 0, "optim__schedule": "constant", **settings}
