@@ -39,32 +39,28 @@ StepResult Trainer::step() {
   return {step, loss, norm, lr};
 }
 
-/// The loss of the micro-batch whose first sample is the step's `first`.
-Var Trainer::forward(Tape& tape, int64_t first) {
-  data_.batch(first_sample() + first, config_.train.micro_batch_size, batch_);
-  const RandomKey dropout_key = random_key(config_.train.seed, "dropout");
-  tape.clear();
-  tape.set_random_key(random_key(dropout_key, static_cast<uint64_t>(first_sample() + first)));
-  model_.parameters().zero_gradients();
-  return model_.forward(tape, batch_);
-}
-
 /// Leaves the gradient of the step's mean loss in the flat buffer. Each micro-batch is weighted by its share of the
 /// counted tokens, so however a step is split it is the same mean.
 double Trainer::forward_backward() {
   const int64_t batch_size = config_.train.batch_size;
   const int64_t micro_batch_size = config_.train.micro_batch_size;
+  const int64_t first_sample = steps_done() * batch_size;
+  const RandomKey dropout_key = random_key(config_.train.seed, "dropout");
   ParameterStore& parameters = model_.parameters();
 
   int64_t counted = 0;
   for (int64_t first = 0; first < batch_size; first += micro_batch_size) {
-    data_.batch(first_sample() + first, micro_batch_size, batch_);
+    data_.batch(first_sample + first, micro_batch_size, batch_);
     counted += batch_.counted();
   }
   double loss = 0;
   for (int64_t first = 0; first < batch_size; first += micro_batch_size) {
-    Var micro_loss = forward(tape_, first);
+    data_.batch(first_sample + first, micro_batch_size, batch_);
     const double share = static_cast<double>(batch_.counted()) / static_cast<double>(std::max<int64_t>(1, counted));
+    tape_.clear();
+    tape_.set_random_key(random_key(dropout_key, static_cast<uint64_t>(first_sample + first)));
+    parameters.zero_gradients();
+    Var micro_loss = model_.forward(tape_, batch_);
     tape_.backward(micro_loss, share);
     parameters.finish_gradients();
     loss += micro_loss.item() * share;
@@ -82,8 +78,14 @@ std::optional<Birthplace> Trainer::trace_non_finite() {
   TapeOptions options = tape_options(config_.train);
   options.retain = true;
   Tape tape(options);
-  for (int64_t first = 0; first < config_.train.batch_size; first += config_.train.micro_batch_size) {
-    Var loss = forward(tape, first);
+  const int64_t micro_batch_size = config_.train.micro_batch_size;
+  const int64_t end = (steps_done() + 1) * config_.train.batch_size;
+  for (int64_t first = end - config_.train.batch_size; first < end; first += micro_batch_size) {
+    data_.batch(first, micro_batch_size, batch_);
+    tape.clear();
+    tape.set_random_key(random_key(random_key(config_.train.seed, "dropout"), static_cast<uint64_t>(first)));
+    model_.parameters().zero_gradients();
+    Var loss = model_.forward(tape, batch_);
     if (std::optional<Birthplace> place = value_birthplace(tape, loss)) {
       return place;
     }

@@ -46,8 +46,6 @@ class Trainer {
   const AdamW& optimizer() const { return optimizer_; }
 
  private:
-  int64_t first_sample() const { return steps_done() * config_.train.batch_size; }
-  Var forward(Tape& tape, int64_t first);
   double forward_backward();
 
   const Config& config_;
