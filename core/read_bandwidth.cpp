@@ -16,12 +16,15 @@ constexpr double probe_seconds = 0.03;
 constexpr int64_t parts_per_thread = 4;
 
 MINILLM_SIMD float sum_of_part(const float* x, int64_t count) {
-  // Four sums at a time: one alone would wait for its additions, not for memory.
+  // Four places at a time, each with a sum of its own: processors fetch ahead for several at once, and one sum alone
+  // would wait for its additions, not for memory.
   float partial[4 * kernels::lanes] = {};
-  int64_t i = 0;
-  for (; i + 4 * kernels::lanes <= count; i += 4 * kernels::lanes) {
-    for (int lane = 0; lane < 4 * kernels::lanes; ++lane) {
-      partial[lane] += x[i + lane];
+  const int64_t quarter = count / 4;
+  for (int64_t i = 0; i + kernels::lanes <= quarter; i += kernels::lanes) {
+    for (int place = 0; place < 4; ++place) {
+      for (int lane = 0; lane < kernels::lanes; ++lane) {
+        partial[place * kernels::lanes + lane] += x[place * quarter + i + lane];
+      }
     }
   }
   float sum = 0;
