@@ -10,7 +10,8 @@ namespace minillm::kernels {
 
 namespace {
 
-constexpr int64_t bytes_per_task = 64 << 10;  // of the matrix: work enough to wake a thread for
+constexpr int64_t bytes_per_task = 64 << 10;  // of the matrix, at least: work enough to wake a thread for
+constexpr int64_t tasks_per_thread = 2;       // at most; no sum is cut, so their size may depend on the threads
 
 float widened(float value) {
   return value;
@@ -68,7 +69,8 @@ template <class Element>
 void PanelMatrix<Element>::multiply(const float* x, int64_t count, float* y, bool add) const {
   const PanelKernel* kernel = widest_panels();
   const int64_t panel_bytes = std::max<int64_t>(1, width_ * columns_ * static_cast<int64_t>(sizeof(Element)));
-  parallel_for(panels(), std::max<int64_t>(1, bytes_per_task / panel_bytes), [=, this](int64_t begin, int64_t end) {
+  const int64_t chunk = std::max(bytes_per_task / panel_bytes, panels() / (tasks_per_thread * num_threads()));
+  parallel_for(panels(), std::max<int64_t>(1, chunk), [=, this](int64_t begin, int64_t end) {
     const int64_t first = begin * width_;
     const int64_t there = std::min(rows_, end * width_) - first;
     const Element* part = elements() + offset(first, 0);

@@ -23,15 +23,24 @@ MINILLM_SIMD void past_scores(const float* q, const float* keys, int64_t row, in
 /// out = sum_u weights[u] values[u], the positions in turn.
 MINILLM_SIMD void weighted_sum(const float* weights, const float* values, int64_t row, int64_t width, int64_t seen,
                                float* out) {
-  for (int64_t j = 0; j < width; ++j) {
-    out[j] = 0.0F;
-  }
-  for (int64_t u = 0; u < seen; ++u) {
-    const float* value = values + u * row;
-    const float weight = weights[u];
-    for (int64_t j = 0; j < width; ++j) {
-      out[j] += weight * value[j];
+  constexpr int64_t together = 2 * lanes;  // columns whose sums stay in registers
+  int64_t first = 0;
+  for (; first + together <= width; first += together) {
+    float sums[together] = {};
+    for (int64_t u = 0; u < seen; ++u) {
+      const float* value = values + u * row + first;
+      for (int64_t j = 0; j < together; ++j) {
+        sums[j] += weights[u] * value[j];
+      }
     }
+    std::copy_n(sums, together, out + first);
+  }
+  for (; first < width; ++first) {
+    float sum = 0;
+    for (int64_t u = 0; u < seen; ++u) {
+      sum += weights[u] * values[u * row + first];
+    }
+    out[first] = sum;
   }
 }
 
