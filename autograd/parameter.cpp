@@ -114,11 +114,22 @@ void ParameterStore::allocate(DType dtype, bool with_gradients) {
     }
   }
   weights_ = Buffer({elements}, dtype);
-  if (with_gradients) {
-    gradients_ = Buffer({elements}, dtype);
-  }
   for (Parameter& parameter : parameters_) {
     parameter.value = view_of(weights_.tensor(), parameter);
+    parameter.grad = view_of({}, parameter);
+  }
+  if (with_gradients) {
+    allocate_gradients();
+  }
+}
+
+void ParameterStore::allocate_gradients() {
+  check(allocated(), "gradients stand beside weights: call ParameterStore::allocate first");
+  if (gradients_.tensor()) {
+    return;
+  }
+  gradients_ = Buffer(weights().shape, dtype());
+  for (Parameter& parameter : parameters_) {
     parameter.grad = view_of(gradients_.tensor(), parameter);
   }
 }

@@ -92,6 +92,8 @@ class ParameterStore {
 
   /// Takes the memory (zero-filled) and hands out the views. Gradients only when `with_gradients`.
   void allocate(DType dtype, bool with_gradients = true);
+  /// Takes the memory of the gradients where `allocate` left it out; does nothing where they are there.
+  void allocate_gradients();
 
   /// Fills every parameter from its Init. The stream of each named tensor is keyed (seed, "init", name).
   void initialize(uint64_t seed);

@@ -22,6 +22,7 @@ Command lint_command();
 Command lesson_command();
 Command generate_command();
 Command chat_command();
+Command inspect_command();
 Command gradcheck_command();
 Command bench_command();
 Command experiment_command();

@@ -39,13 +39,6 @@ void print_json(const std::vector<int32_t>& prompt, const Generation& generation
   std::printf("%s\n", json.text().c_str());
 }
 
-/// `<s>` and the text's ids.
-std::vector<int32_t> prompt_of(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<int32_t> ids = {tokenizer.bos_id()};
-  tokenizer.encode(text, ids);
-  return ids;
-}
-
 /// The lines of a file; what stands behind the last line end is one when there is something.
 std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
@@ -72,7 +65,7 @@ struct Request {
 /// Shows the text as it is written.
 void generate_one(const Request& request, const std::string& text) {
   const Tokenizer& tokenizer = *request.run.tokenizer;
-  const std::vector<int32_t> prompt = prompt_of(tokenizer, text);
+  const std::vector<int32_t> prompt = prompt_ids(tokenizer, text);
   check_prompt(*request.run.model, prompt);  // before the prompt is printed
   Sampler sampler(request.sampling, request.seed);
   CharacterStream stream;
@@ -104,7 +97,7 @@ void generate_all(const Request& request, const std::string& path) {
   std::vector<std::vector<int32_t>> prompts;
   std::vector<Sampler> samplers;
   for (const std::string& text : texts) {
-    prompts.push_back(prompt_of(tokenizer, text));
+    prompts.push_back(prompt_ids(tokenizer, text));
     samplers.emplace_back(request.sampling, request.seed + samplers.size());
   }
   const std::vector<Generation> generations =

@@ -3,12 +3,12 @@
 #include "train/lint.h"
 #include "cli/command.h"
 #include "cli/config_json.h"
+#include "cli/layers_text.h"
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "train/complete_config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -42,10 +42,6 @@ void print_rules() {
   std::fputs(table.text().c_str(), stdout);
 }
 
-std::string number_text(double number) {
-  return std::isnan(number) ? "-" : fmt::format("{:.4g}", number);
-}
-
 /// What the lints of weights looked at, whether or not it made one fire.
 std::string layers_text(const std::vector<LayerStatistics>& layers) {
   Table table({"layer", "stream RMS", "mean's share", "token cosine", "to first token", "largest score",
@@ -60,27 +56,6 @@ std::string layers_text(const std::vector<LayerStatistics>& layers) {
                    at.expert_shares.empty() ? "-" : fmt::format("{:.3f} to {:.3f}", *least, *most)});
   }
   return table.text();
-}
-
-std::string share_text(double share) {
-  return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share);
-}
-
-/// The gates of the layers that have some, beside each other; "" without any.
-std::string gates_text(const std::vector<LayerStatistics>& layers) {
-  Table table({"layer", "gate of", "mean", "below 0", "above 1"});
-  bool has_gate = false;
-  for (size_t layer = 0; layer < layers.size(); ++layer) {
-    const LayerStatistics& at = layers[layer];
-    for (const auto& [part, gate] : {std::pair("mixer", at.mixer_gate), std::pair("FFN", at.ffn_gate)}) {
-      if (!std::isnan(gate.mean)) {
-        has_gate = true;
-        table.add_row(
-            {std::to_string(layer), part, number_text(gate.mean), share_text(gate.below_0), share_text(gate.above_1)});
-      }
-    }
-  }
-  return has_gate ? "\n" + table.text() : "";
 }
 
 void print_json(const std::vector<Report>& reports) {

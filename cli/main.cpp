@@ -25,10 +25,10 @@ namespace minillm::cli {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {prepare_command(),   import_tokens_command(), import_command(),     export_command(),
-          train_command(),     check_command(),         ledger_command(),     lint_command(),
-          lesson_command(),    eval_command(),          generate_command(),   chat_command(),
-          gradcheck_command(), bench_command(),         experiment_command(), report_command()};
+  return {prepare_command(),    import_tokens_command(), import_command(),  export_command(),    train_command(),
+          check_command(),      ledger_command(),        lint_command(),    lesson_command(),    eval_command(),
+          generate_command(),   chat_command(),          inspect_command(), gradcheck_command(), bench_command(),
+          experiment_command(), report_command()};
 }
 
 std::string overview(const std::vector<Command>& commands) {

@@ -75,4 +75,10 @@ LoadedRun load_text_model(const Arguments& arguments) {
   return run;
 }
 
+std::vector<int32_t> prompt_ids(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<int32_t> ids = {tokenizer.bos_id()};
+  tokenizer.encode(text, ids);
+  return ids;
+}
+
 }  // namespace minillm::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What the commands that write text have in common: the options of drawing, and the model with its tokenizer.
+// What the commands that read and write text have in common: the options of drawing, the model with its tokenizer.
 
 #include "autograd/decoding_weights.h"
 #include "cli/options.h"
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace minillm::cli {
@@ -29,5 +30,8 @@ OptionSpec weights_option();
 /// The run or model that the first word names, on as many threads as its config and the machine allow. Throws an input
 /// Error when it has no tokenizer.
 LoadedRun load_text_model(const Arguments& arguments);
+
+/// `<s>` and the text's ids: what a model reads.
+std::vector<int32_t> prompt_ids(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace minillm::cli

@@ -1,6 +1,7 @@
-# The files of the report's page become part of the library: a C++ source that defines suite/embedded.h's function.
-file(GLOB embedded_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/suite/report_*.html
-     ${CMAKE_CURRENT_SOURCE_DIR}/suite/report_*.css ${CMAKE_CURRENT_SOURCE_DIR}/suite/report_*.js)
+# The files of pages that the program writes become part of the library: a C++ source that defines suite/embedded.h's
+# function.
+file(GLOB embedded_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/suite/*.html
+     ${CMAKE_CURRENT_SOURCE_DIR}/suite/*.css ${CMAKE_CURRENT_SOURCE_DIR}/suite/*.js)
 set(embedded_rows "")
 foreach(file IN LISTS embedded_files)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

@@ -1,5 +1,6 @@
 #include "generate/layer_statistics.h"
 
+#include "generate/layer_nodes.h"
 #include "nn/tensor_count.h"
 
 #include <algorithm>
@@ -11,16 +12,6 @@
 namespace minillm {
 
 namespace {
-
-constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
-
-double rms(const std::vector<double>& values) {
-  double squares = 0;
-  for (const double value : values) {
-    squares += value * value;
-  }
-  return std::sqrt(squares / static_cast<double>(values.size()));
-}
 
 /// Mean cosine over all pairs of the T vectors of each of B sequences: with unit vectors u_t,
 /// (|sum_t u_t|^2 - T) / (T (T - 1)).
@@ -52,20 +43,6 @@ double mean_cosine(const std::vector<double>& values, int64_t B, int64_t T) {
   return total / static_cast<double>(B);
 }
 
-/// Mean weight on key 0 over the rows of queries 1 to T - 1. probabilities [.., T, T]
-double first_token_share(const std::vector<double>& probabilities, int64_t T) {
-  const auto rows = static_cast<int64_t>(probabilities.size()) / T;
-  double sum = 0;
-  int64_t counted = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    if (row % T != 0) {
-      sum += probabilities[static_cast<size_t>(row * T)];
-      ++counted;
-    }
-  }
-  return counted == 0 ? not_there : sum / static_cast<double>(counted);
-}
-
 /// How many of the last axis' positions are 0 in every row.
 int64_t dead_units(const std::vector<double>& hidden, int64_t width) {
   int64_t dead = 0;
@@ -92,72 +69,6 @@ std::vector<double> choices(const Tensor& scores, int64_t k) {
   return shares;
 }
 
-/// The nodes of one layer that are looked at; null: not there.
-struct LayerNodes {
-  const Node* scores = nullptr;         // of full attention, hidden ones far below all others
-  const Node* probabilities = nullptr;  // what softmax makes of them
-  const Node* router = nullptr;         // scores of the experts, for each token
-  std::vector<const Node*> norms;       // the last node of each sublayer's: what it writes
-  const Node* mixer_gate = nullptr;     // what attention or a linear layer is multiplied by
-  std::vector<const Node*> hidden;      // what down_proj reads, of a mixture each expert's, the shared one's last
-};
-
-/// Whether a product's weight is a feed-forward network's down_proj, or one of the experts'.
-bool is_down_projection(Tape& tape, const Node& product) {
-  const Parameter* weight = tape.node(product.inputs[1]).parameter;
-  if (weight == nullptr) {
-    return false;
-  }
-  const std::string_view name = weight->name;
-  return name.find(".mlp.") != std::string_view::npos && name.ends_with("down_proj.weight");
-}
-
-bool is_sublayer_norm(std::string_view scope) {
-  return scope.ends_with(".input_layernorm") || scope.ends_with(".post_attention_layernorm");
-}
-
-/// The gate of a mixer is the last sigmoid in its scope, or the product x sigmoid(x) that SiLU makes of it.
-void look_for_gate(const Node& node, LayerNodes& nodes) {
-  const std::string_view op = node.op;
-  const Node* last = nodes.mixer_gate;
-  const bool is_silu = op == "mul" && last != nullptr && node.inputs[1] == last->id &&
-                       std::string_view(last->op) == "sigmoid" && node.inputs[0] == last->inputs[0];
-  if (op == "sigmoid" || is_silu) {
-    nodes.mixer_gate = &node;
-  }
-}
-
-std::vector<LayerNodes> find_nodes(Tape& tape, const ModelConfig& config) {
-  std::vector<LayerNodes> layers(static_cast<size_t>(config.n_layers));
-  for (NodeId id = 0; id < tape.size(); ++id) {
-    const Node& node = tape.node(id);
-    const std::string_view scope = node.scope;
-    const std::string_view op = node.op;
-    const int64_t layer = layer_of(scope);
-    if (layer < 0) {
-      continue;
-    }
-    LayerNodes& nodes = layers[static_cast<size_t>(layer)];
-    if (scope.ends_with(".self_attn") || scope.ends_with(".linear_attn")) {
-      look_for_gate(node, nodes);
-    }
-    if (scope.ends_with(".self_attn") && op == "softmax") {
-      nodes.probabilities = &node;
-      nodes.scores = &tape.node(node.inputs[0]);
-    } else if (is_sublayer_norm(scope)) {
-      if (nodes.norms.empty() || nodes.norms.back()->scope != scope) {
-        nodes.norms.push_back(&node);
-      }
-      nodes.norms.back() = &node;
-    } else if (scope.ends_with(".mlp") && op == "top_k") {
-      nodes.router = &tape.node(node.inputs[0]);
-    } else if (op == "matmul" && is_down_projection(tape, node)) {
-      nodes.hidden.push_back(&tape.node(node.inputs[0]));
-    }
-  }
-  return layers;
-}
-
 /// RMS over the elements of all of them; NaN of none.
 double rms_of(const std::vector<const Node*>& nodes) {
   std::vector<double> values;
@@ -165,7 +76,7 @@ double rms_of(const std::vector<const Node*>& nodes) {
     const std::vector<double> own = numbers_of(node->value);
     values.insert(values.end(), own.begin(), own.end());
   }
-  return values.empty() ? not_there : rms(values);
+  return values.empty() ? not_there : moments(values).rms;
 }
 
 /// Of the values of several gates as of one.
@@ -207,7 +118,7 @@ LayerStatistics statistics_of(const LayerNodes& nodes, Var stream, const ModelCo
   const Shape& shape = stream.shape();  // [B, T, d]
   LayerStatistics statistics;
   const std::vector<double> values = numbers_of(stream.value());
-  statistics.stream_rms = rms(values);
+  statistics.stream_rms = moments(values).rms;
   statistics.mean_share = mean_share(values, shape[2]);
   statistics.token_cosine = mean_cosine(values, shape[0], shape[1]);
   if (nodes.probabilities != nullptr) {
@@ -253,6 +164,36 @@ void add_gains(const ParameterStore& parameters, std::vector<LayerStatistics>& l
 
 }  // namespace
 
+Moments moments(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  double sum = 0;
+  double squares = 0;
+  for (const double value : values) {
+    sum += value;
+    squares += value * value;
+  }
+  Moments found{.mean = sum / count, .rms = std::sqrt(squares / count)};
+  double deviations = 0;
+  for (const double value : values) {
+    deviations += (value - found.mean) * (value - found.mean);
+  }
+  found.std = std::sqrt(deviations / count);
+  return found;
+}
+
+double first_token_share(std::span<const double> probabilities, int64_t T) {
+  const auto rows = static_cast<int64_t>(probabilities.size()) / T;
+  double sum = 0;
+  int64_t counted = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    if (row % T != 0) {
+      sum += probabilities[static_cast<size_t>(row * T)];
+      ++counted;
+    }
+  }
+  return counted == 0 ? not_there : sum / static_cast<double>(counted);
+}
+
 double mean_share(const std::vector<double>& values, int64_t width) {
   double total = 0;
   const auto size = static_cast<size_t>(width);
@@ -284,10 +225,15 @@ std::optional<NormGain> norm_gain(const Parameter& parameter) {
 std::vector<LayerStatistics> layer_statistics(const Transformer& model, std::span<const int32_t> ids,
                                               int64_t batch_size) {
   Tape tape({.ops = Ops::composed, .record = false, .training = false, .retain = true});
-  const std::vector<Var> streams = model.streams(tape, ids, batch_size);
+  const Trace trace = model.trace(tape, ids, batch_size);
+  return statistics_of_pass(model, trace, find_layer_nodes(tape, model.config()));
+}
+
+std::vector<LayerStatistics> statistics_of_pass(const Transformer& model, const Trace& trace,
+                                                std::span<const LayerNodes> layers) {
   std::vector<LayerStatistics> statistics;
-  for (const LayerNodes& nodes : find_nodes(tape, model.config())) {
-    statistics.push_back(statistics_of(nodes, streams[statistics.size() + 1], model.config()));
+  for (const LayerNodes& nodes : layers) {
+    statistics.push_back(statistics_of(nodes, trace.streams[statistics.size() + 1], model.config()));
   }
   add_gains(model.parameters(), statistics);
   return statistics;

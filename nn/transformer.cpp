@@ -34,15 +34,19 @@ void Transformer::allocate(DType dtype, uint64_t seed, bool with_gradients) {
 }
 
 Var Transformer::forward(Tape& tape, const Batch& batch) const {
-  Var x = hidden(tape, batch.inputs, batch.batch_size);
-  const auto scope = tape.enter("lm_head");
-  return linear_cross_entropy(reshape(x, {batch.tokens(), config_.d_model}), head_weight(tape), batch.targets);
+  return loss(hidden(tape, batch.inputs, batch.batch_size), batch.targets);
+}
+
+Var Transformer::loss(Var x, std::span<const int32_t> targets) const {
+  const auto scope = x.tape().enter("lm_head");
+  const int64_t rows = x.shape()[0] * x.shape()[1];
+  return linear_cross_entropy(reshape(x, {rows, config_.d_model}), x.tape().parameter(head()), targets);
 }
 
 Var Transformer::logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
   Var x = hidden(tape, ids, batch_size);
   const auto scope = tape.enter("lm_head");
-  return linear(x, head_weight(tape));
+  return linear(x, tape.parameter(head()));
 }
 
 Var Transformer::next_logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
@@ -50,7 +54,7 @@ Var Transformer::next_logits(Tape& tape, std::span<const int32_t> ids, int64_t b
   const int64_t T = x.shape()[1];
   const auto scope = tape.enter("lm_head");
   Var last = reshape(slice(x, 1, T - 1, T), {batch_size, config_.d_model});
-  return linear(last, head_weight(tape));
+  return linear(last, tape.parameter(head()));
 }
 
 Stream Transformer::enter(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
@@ -84,24 +88,25 @@ Var Transformer::hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_
   for (Past* past : tape.options().pasts) {
     past->advance(stream.x.shape()[1]);
   }
-  Var x = ends_->leave(stream);
-  return norm_ != nullptr ? norm_->forward(x) : x;
+  return final_norm(ends_->leave(stream));
 }
 
-std::vector<Var> Transformer::streams(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
+Trace Transformer::trace(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const {
   check(tape.options().retain, "streams are read later, so their tape must retain values");
   const auto scope = tape.enter(path());
   Stream stream = enter(tape, ids, batch_size);
-  std::vector<Var> states = {ends_->leave(stream)};
+  Trace seen;
+  const auto note = [&] {
+    seen.streams.push_back(ends_->leave(stream));
+    seen.states.push_back(stream.writes.empty() ? stream.x : Var());
+  };
+  note();
   for (const auto& layer : layers_) {
     layer->forward(stream);
-    states.push_back(ends_->leave(stream));
+    note();
   }
-  return states;
-}
-
-Var Transformer::head_weight(Tape& tape) const {
-  return tape.parameter(lm_head_ != nullptr ? *lm_head_ : embed_tokens_);
+  seen.hidden = final_norm(seen.streams.back());
+  return seen;
 }
 
 }  // namespace minillm

@@ -11,6 +11,15 @@
 
 namespace minillm {
 
+/// What a forward pass is looked at by.
+struct Trace {
+  std::vector<Var> streams;  ///< what the stream's end reads in front of the first layer and behind each [B, T, d],
+                             ///< n_layers + 1 times: how the final state grows
+  std::vector<Var> states;  ///< what flows there: [B, T, d], of a widened stream [B, T, n, d]; no Var where layers read
+                            ///< earlier writes one by one
+  Var hidden;               ///< what the head reads [B, T, d]
+};
+
 class Transformer final : public Module {
  public:
   /// Builds the parts and declares their parameters; takes no memory yet. `config` has been through derive().
@@ -28,9 +37,15 @@ class Transformer final : public Module {
   /// ids [B, T] -> the logits that follow each sequence's last [B, V]; the head runs for those positions alone.
   Var next_logits(Tape& tape, std::span<const int32_t> ids, int64_t batch_size = 1) const;
 
-  /// ids [B, T] -> what the stream's end reads in front of the first layer and behind each [B, T, d], n_layers + 1
-  /// times: how the final state grows. For a tape that retains its values.
-  std::vector<Var> streams(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
+  /// ids [B, T] -> the way to the head, layer by layer. For a tape that retains its values.
+  Trace trace(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
+
+  /// The loss of what the head reads, x [B, T, d]: mean nats per counted token, a float64 scalar. `targets` [B * T],
+  /// negative = not counted.
+  Var loss(Var x, std::span<const int32_t> targets) const;
+
+  /// The output matrix [V, d]: the embedding table where they are tied.
+  Parameter& head() const { return lm_head_ != nullptr ? *lm_head_ : embed_tokens_; }
 
   const ModelConfig& config() const { return config_; }
   ParameterStore& parameters() { return *store_; }
@@ -43,7 +58,8 @@ class Transformer final : public Module {
   Stream enter(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
   /// ids [B, T] -> what the head reads [B, T, d]
   Var hidden(Tape& tape, std::span<const int32_t> ids, int64_t batch_size) const;
-  Var head_weight(Tape& tape) const;
+  /// The stream's end [B, T, d] -> what the head reads
+  Var final_norm(Var x) const { return norm_ != nullptr ? norm_->forward(x) : x; }
 
   ModelConfig config_;
   std::unique_ptr<ParameterStore> store_;

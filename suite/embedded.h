@@ -11,7 +11,7 @@ struct EmbeddedFile {
   std::string_view text;
 };
 
-/// suite/report_*.html, .css and .js
+/// The .html, .css and .js files of suite/
 std::span<const EmbeddedFile> embedded_files();
 
 }  // namespace minillm

@@ -3,7 +3,7 @@
 #include "core/atomic_file.h"
 #include "core/log.h"
 #include "core/text.h"
-#include "suite/embedded.h"
+#include "suite/page.h"
 #include "suite/plan.h"
 #include "suite/run_suite.h"
 #include "suite/speed.h"
@@ -51,42 +51,11 @@ std::string name_of(const std::string& folder) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-/// Throws rather than replace what somebody else put there.
-void check_ours(const std::string& path, std::string_view mark) {
-  const std::string text = read_text(path);
-  if (!text.empty() && text.find(mark) == std::string::npos) {
-    fail_input({.where = path,
-                .what = "stands where the report belongs, and no report wrote it",
-                .hint = "another --out folder"});
-  }
-}
-
-/// `page` with every key of `values` replaced in one pass: what is filled in is not looked into.
-std::string filled(std::string_view page, const std::map<std::string, std::string>& values) {
-  std::string text;
-  for (size_t at = 0; at < page.size();) {
-    const auto here = std::find_if(values.begin(), values.end(),
-                                   [&](const auto& value) { return page.substr(at).starts_with(value.first); });
-    text += here == values.end() ? page.substr(at, 1) : std::string_view(here->second);
-    at += here == values.end() ? 1 : here->first.size();
-  }
-  return text;
-}
-
 /// A file of dygraphs, without the address of a map that browsers would ask for; "" where it is not installed.
 std::string dygraphs(const std::string& name) {
   std::string text = read_text("/usr/share/javascript/dygraphs/" + name);  // of Debian's libjs-dygraphs
   const size_t map = text.rfind("# sourceMappingURL=");
   return map == std::string::npos ? text : text.substr(0, text.rfind('\n', map) + 1);
-}
-
-/// JSON inside a script element: no "<" in it can end the element, or open a comment there.
-std::string inside_script(const std::string& json) {
-  std::string text;
-  for (const char c : json) {
-    text += c == '<' ? std::string("\\u003c") : std::string(1, c);
-  }
-  return text;
 }
 
 /// `svg`: what stands in for the curves where dygraphs is not installed; "" = nothing.
@@ -100,12 +69,7 @@ std::string page_text(const Comparison& comparison, const std::string& svg, int 
   }
   const PageOptions options = {.watch_seconds = watch_seconds, .figure = is_static ? svg : ""};
   values["{{DATA}}"] = inside_script(page_json(comparison, options));
-  std::string_view skeleton;
-  for (const EmbeddedFile& file : embedded_files()) {
-    values[fmt::format("/*{{{{{}}}}}*/", file.name)] = std::string(file.text);
-    skeleton = file.name == "report_page.html" ? file.text : skeleton;
-  }
-  return filled(skeleton, values);
+  return filled_page("report_page.html", std::move(values));
 }
 
 }  // namespace
@@ -150,9 +114,9 @@ ReportFiles write_report(const Comparison& comparison, const std::string& page, 
   const std::string folder = folder_of(page);
   std::filesystem::create_directories(folder);
   ReportFiles files{.page = page, .markdown = folder + "/report.md", .figure = folder + "/curves.svg"};
-  check_ours(files.page, "minillm report");
-  check_ours(files.markdown, report_mark);
-  check_ours(files.figure, report_mark);
+  check_ours(files.page, "minillm report", "report");
+  check_ours(files.markdown, report_mark, "report");
+  check_ours(files.figure, report_mark, "report");
   const std::string svg = curves_svg(comparison);
   if (svg.empty()) {
     log_warning("no curves.svg: gnuplot is not installed (apt-get install gnuplot-nox), or there is nothing to draw");

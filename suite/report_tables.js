@@ -50,11 +50,6 @@ function sortableTable(id, caption, columns, rows) {
     element("thead", {}, element("tr", {}, ...heads)), body));
 }
 
-// A box of its own for what may be wider than the page; it can be focused, so that arrow keys scroll it.
-function scrollBox(label, table) {
-  return element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": label}, table);
-}
-
 // ---- comparison -----------------------------------------------------------------------------------------------------
 
 // The difference to the reference in sigma, over the band of three sigma that is noise.
@@ -203,6 +198,15 @@ function lints() {
       element("div", {},
         element("p", {}, element("strong", {}, `${lint.severity} ${lint.id}`), lint.where ? ` in ${lint.where}` : ""),
         element("p", {}, lint.what || ""), element("p", {class: "quiet"}, lint.advice || ""))))));
+}
+
+function duration(seconds) {
+  if (!isNumber(seconds)) {
+    return MISSING;
+  }
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${Math.round(seconds % 60)} s`
+    : `${fixed(seconds, 0)} s`;
 }
 
 function runList() {

@@ -89,12 +89,13 @@ double weight_bytes(const Transformer& model, DType dtype) {
   return values * static_cast<double>(size_of(dtype));
 }
 
-void check_bytes_fit(double bytes, const std::string& what, const std::string& where) {
+void check_bytes_fit(double bytes, const std::string& what, const std::string& where, const std::string& hint = "") {
   if (bytes > physical_memory()) {
     fail_input({.where = where,
                 .what = what + " this machine's memory",
                 .found = bytes_text(bytes),
-                .expected = "at most " + bytes_text(physical_memory())});
+                .expected = "at most " + bytes_text(physical_memory()),
+                .hint = hint});
   }
 }
 
@@ -164,6 +165,19 @@ void check_training_fits(const Transformer& model, const Config& config, double 
 
 void check_weights_fit(const Transformer& model, DType dtype, const std::string& where) {
   check_bytes_fit(weight_bytes(model, dtype), "the weights do not fit", where);
+}
+
+void check_look_fits(const Transformer& model, const Config& config, int64_t tokens, bool with_gradients,
+                     const std::string& where) {
+  Config look = config;
+  look.data.seq_len = tokens;
+  look.train.micro_batch_size = 1;
+  look.train.ops = "composed";
+  const MemoryEstimate estimate = estimate_memory(model, look);
+  const double weights = static_cast<double>(estimate.state) / 4;  // gradients and moments are the other three
+  const double bytes = (with_gradients ? 2 : 1) * (weights + estimate.held()) + estimate.position_table;
+  check_bytes_fit(bytes, fmt::format("every value of a pass over {} tokens does not fit", tokens), where,
+                  "a shorter text needs less");
 }
 
 void check_import_fits(const Transformer& model, const std::string& where) {

@@ -36,6 +36,11 @@ void check_training_fits(const Transformer& model, const Config& config, double 
 /// The same for weights that are used and not trained; `where`: the file they come from.
 void check_weights_fit(const Transformer& model, DType dtype, const std::string& where);
 
+/// The same for looking into one sequence of `tokens`, with every value of the composed ops kept, and with the
+/// gradients of all of them where `with_gradients`. `where`: what made the sequence so long.
+void check_look_fits(const Transformer& model, const Config& config, int64_t tokens, bool with_gradients,
+                     const std::string& where);
+
 /// The same for float32 weights that are imported: the largest tensor is read a second time, to be compared.
 void check_import_fits(const Transformer& model, const std::string& where);
 

@@ -56,7 +56,7 @@ Alike look(const std::string& ffn, const std::string& residual) {
     alike.cosine.push_back(layer.token_cosine);
   }
   Tape tape({.record = false, .training = false, .retain = true});
-  for (const Var& stream : model.streams(tape, sentence, 1)) {
+  for (const Var& stream : model.trace(tape, sentence, 1).streams) {
     alike.ratio.push_back(distinct_share(stream.value()));
   }
   return alike;

@@ -191,6 +191,24 @@ TEST_CASE("a store without gradients leaves parameters constant") {
   CHECK_FALSE(tape.parameter_row(weight, 1).node().needs_grad);
 }
 
+TEST_CASE("gradients may be taken later, beside weights that stay") {
+  ParameterStore store;
+  declare_all(store);
+  CHECK(contains(message_of([&] { store.allocate_gradients(); }), "allocate first"));
+  store.allocate(DType::float64, false);
+  store.initialize(1);
+  const std::vector<double> weights = numbers_of(store.weights());
+  store.allocate_gradients();
+  CHECK(numbers_of(store.weights()) == weights);
+  Parameter& bias = store.parameters()[1];
+  Tape tape;
+  tape.backward(sum_all(tape.parameter(bias)));
+  store.allocate_gradients();  // they are there
+  check_close(values_of(bias.grad), std::vector<double>(7, 1.0), 0);
+  CHECK(store.gradients().at(bias.offset) == 1);
+  CHECK(store.gradients().at(bias.offset - 1) == 0);
+}
+
 TEST_CASE("views lay another flat buffer out under the same names") {
   ParameterStore store;
   declare_all(store);

@@ -114,7 +114,7 @@ namespace {
 Names parts_on_tape(const Transformer& model) {
   const std::string_view layer = "model.layers.0.";
   Tape tape({.record = false, .retain = true});
-  model.streams(tape, std::vector<int32_t>{1, 2, 3}, 1);
+  model.trace(tape, std::vector<int32_t>{1, 2, 3}, 1);
   Names parts;
   for (NodeId id = 0; id < tape.size(); ++id) {
     std::string_view scope = tape.node(id).scope;
