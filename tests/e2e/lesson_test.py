@@ -34,7 +34,8 @@ EXPECTED = {
     "temperature": ["0.8668", "0.1173", "0.0159", "0.6652", "0.2447", "0.0900", "0.5065", "0.3072", "0.1863"],
 }
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
-LONG = {"ladder", "silu-gate", "zero-mean", "norm-per-layer"}  # train models: lesson_slow_test.py has them
+# Train models, or read large ones: lesson_slow_test.py has them.
+LONG = {"ladder", "silu-gate", "zero-mean", "norm-per-layer", "ffn-neurons", "stream-sum", "stream-growth"}
 COLUMNS = 120  # of a terminal on which a lesson is read
 
 
