@@ -24,9 +24,7 @@ void form_groups(Comparison& comparison, const ComparisonPlan& plan) {
     comparison.groups.push_back(summarize_group(comparison.runs, std::move(members),
                                                 alone == plan.speeds.end() ? std::vector<double>{} : alone->second));
   }
-  const auto rank = [&](const RunGroup& group) {
-    return std::find(plan.order.begin(), plan.order.end(), group.name);
-  };
+  const auto rank = [&](const RunGroup& group) { return std::find(plan.order.begin(), plan.order.end(), group.name); };
   std::stable_sort(comparison.groups.begin(), comparison.groups.end(),
                    [&](const RunGroup& a, const RunGroup& b) { return rank(a) < rank(b); });
 }
@@ -100,8 +98,8 @@ std::string obstacle(const Comparison& comparison, const RunGroup& group, const 
   if (std::abs(group.parameter_difference) < most_difference) {
     return "";
   }
-  std::string text = fmt::format("not compared: {:+.2f} % parameters, {} % is too much", group.parameter_difference,
-                                 most_difference);
+  std::string text =
+      fmt::format("not compared: {:+.2f} % parameters, {} % is too much", group.parameter_difference, most_difference);
   try {
     const WidthMatch match = match_parameters(run.config.model, reference.parameters);
     text += fmt::format("; model.d_ff={} would match to {:+.2f} %", match.d_ff, match.percent);
@@ -124,8 +122,8 @@ std::string flags_of(const RunGroup& group, const RunGroup& reference) {
     flags.push_back(fmt::format("its own seeds spread over {:.0f} sigma", group.val_sd / group.noise.sigma));
   }
   if (group.loss_oscillation > swinging * reference.loss_oscillation) {
-    flags.push_back(fmt::format("its loss swings {:.1f} times as wide",
-                                group.loss_oscillation / reference.loss_oscillation));
+    flags.push_back(
+        fmt::format("its loss swings {:.1f} times as wide", group.loss_oscillation / reference.loss_oscillation));
   }
   return flags.empty() ? "" : "; " + join(flags);
 }
@@ -143,10 +141,10 @@ Judgement judge(const RunGroup& reference, const RunGroup& group) {
   const double size = std::abs(group.delta);
   const std::string amount = fmt::format("{:.4f} nats {}", size, group.delta < 0 ? "better" : "worse");
   if (!noise.is_enough()) {
-    return {Verdict::no_conclusion,
-            noise.is_known() ? fmt::format("no conclusion: {}, but the noise floor rests on {} seeds of {}", amount,
-                                           noise.seeds, noise.of)
-                             : fmt::format("no conclusion: {}, but the noise floor is not known", amount)};
+    return {Verdict::no_conclusion, noise.is_known()
+                                        ? fmt::format("no conclusion: {}, but the noise floor rests on {} seeds of {}",
+                                                      amount, noise.seeds, noise.of)
+                                        : fmt::format("no conclusion: {}, but the noise floor is not known", amount)};
   }
   // What spreads wider than the noise floor must stand out of its own spread too.
   const double own = std::isfinite(group.val_sd) ? 3 * group.val_sd : 0;
@@ -159,8 +157,7 @@ Judgement judge(const RunGroup& reference, const RunGroup& group) {
   const bool is_clear = size >= noise.of_single_runs();
   return {group.delta < 0 ? Verdict::better : Verdict::worse,
           fmt::format("{} than {} by {:.4f} nats, {:.1f} sigma{}", group.delta < 0 ? "better" : "worse", reference.name,
-                      size, std::abs(group.delta_sigmas),
-                      is_clear ? "" : ": two single runs would not show it")};
+                      size, std::abs(group.delta_sigmas), is_clear ? "" : ": two single runs would not show it")};
 }
 
 /// Where one of the two lacks a final loss.
@@ -169,8 +166,8 @@ Judgement judge_without_loss(const RunGroup& reference, const RunGroup& group) {
     return {Verdict::unfinished, group.has_ended() ? reference.name + " goes on" : "its runs go on"};
   }
   if (group.failed > 0 && reference.failed == 0 && std::isfinite(reference.val_loss)) {
-    return {Verdict::worse, fmt::format("{} of {} runs failed where {} trains", group.failed, group.ended,
-                                        reference.name)};
+    return {Verdict::worse,
+            fmt::format("{} of {} runs failed where {} trains", group.failed, group.ended, reference.name)};
   }
   return {Verdict::no_conclusion, "no conclusion: a final validation loss is missing"};
 }

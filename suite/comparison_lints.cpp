@@ -15,10 +15,11 @@ constexpr double steady = 1.2;  // the fastest of three measurements over the sl
 
 void lint_noise(const NoiseFloor& noise, Findings& findings) {
   if (!noise.is_enough()) {
-    findings.emplace_back("", make_finding("E17", noise.is_known() ? fmt::format("it rests on {} seeds of {}",
-                                                                                 noise.seeds, noise.of)
-                                                                   : "no config was trained with several seeds",
-                                           "run the reference with 5 seeds"));
+    findings.emplace_back(
+        "", make_finding("E17",
+                         noise.is_known() ? fmt::format("it rests on {} seeds of {}", noise.seeds, noise.of)
+                                          : "no config was trained with several seeds",
+                         "run the reference with 5 seeds"));
   }
 }
 
@@ -34,10 +35,12 @@ void lint_verdict(const RunGroup& group, Findings& findings) {
   } else if (!group.speeds.empty()) {
     const auto [least, most] = std::minmax_element(group.speeds.begin(), group.speeds.end());
     if (*most > steady * *least) {
-      findings.emplace_back(group.name, make_finding("E18", fmt::format("its measurements lie between {:.0f} and {:.0f} "
-                                                                        "tokens/s: something ran beside them",
-                                                                        *least, *most),
-                                                     "remove speed.jsonl, and start the suite again on a quiet machine"));
+      findings.emplace_back(group.name,
+                            make_finding("E18",
+                                         fmt::format("its measurements lie between {:.0f} and {:.0f} "
+                                                     "tokens/s: something ran beside them",
+                                                     *least, *most),
+                                         "remove speed.jsonl, and start the suite again on a quiet machine"));
     }
   }
 }

@@ -113,11 +113,12 @@ std::string curves_svg(const Comparison& comparison) {
   if (std::isfinite(unigram)) {
     plots += fmt::format(", {} with lines dashtype 3 linecolor rgb '#888888' title 'unigram'", unigram);
   }
-  return run_gnuplot(fmt::format("set terminal svg size 900,520 dynamic enhanced background rgb 'white' font 'sans,13'\n"
-                                 "set termoption noenhanced\nset title {}\nset xlabel 'updates'\n"
-                                 "set ylabel 'validation loss, nats a token'\nset grid linecolor rgb '#dddddd'\n"
-                                 "set key outside right top\nset border 3\nset tics nomirror\n{}plot {}\n",
-                                 quoted(comparison.title), data, plots));
+  return run_gnuplot(
+      fmt::format("set terminal svg size 900,520 dynamic enhanced background rgb 'white' font 'sans,13'\n"
+                  "set termoption noenhanced\nset title {}\nset xlabel 'updates'\n"
+                  "set ylabel 'validation loss, nats a token'\nset grid linecolor rgb '#dddddd'\n"
+                  "set key outside right top\nset border 3\nset tics nomirror\n{}plot {}\n",
+                  quoted(comparison.title), data, plots));
 }
 
 }  // namespace minillm

@@ -36,8 +36,8 @@ Plan make_plan(const Suite& suite, const std::string& out, const std::string& on
 /// OUT/suite.json: what a report must know beside the runs.
 struct SuiteRecord {
   std::string name;
-  std::vector<std::string> runs;      ///< names of all that are planned
-  std::vector<std::string> variants;  ///< names, in their order
+  std::vector<std::string> runs;        ///< names of all that are planned
+  std::vector<std::string> variants;    ///< names, in their order
   std::vector<std::string> references;  ///< of each variant: what it is compared with
   std::string noise_floor;              ///< a folder of runs; "" = none
 };

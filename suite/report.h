@@ -26,7 +26,7 @@ std::string report_json(const Comparison& comparison);
 
 /// What the page makes of it.
 struct PageOptions {
-  int watch_seconds = 0;   ///< how often the page loads itself again; 0 = never
+  int watch_seconds = 0;    ///< how often the page loads itself again; 0 = never
   std::string figure = {};  ///< an SVG in place of the curves, where they cannot be drawn; "" = none
 };
 

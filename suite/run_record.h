@@ -15,10 +15,10 @@ namespace minillm {
 struct RunRecord {
   std::string folder;
   std::string suite = {};  ///< "NAME/" where runs of several suites are compared: before its group's name
-  Config config;  ///< complete
+  Config config;           ///< complete
   Metrics metrics;
   std::string layers = "null";  ///< a JSON array: layers.json's
-  Summary summary;  ///< of a run without one: what its metrics say so far, and `end` is "unfinished"
+  Summary summary;              ///< of a run without one: what its metrics say so far, and `end` is "unfinished"
 
   const std::string& name() const { return config.run.name; }
   uint64_t seed() const { return config.train.seed; }
