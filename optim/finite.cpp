@@ -7,7 +7,7 @@ namespace minillm {
 namespace {
 
 template <class T>
-int64_t find_non_finite(const T* values, int64_t count) {
+int64_t find_non_finite_in(const T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(values[i])) {
       return i;
@@ -16,14 +16,22 @@ int64_t find_non_finite(const T* values, int64_t count) {
   return -1;
 }
 
+}  // namespace
+
+int64_t find_non_finite(const Tensor& tensor) {
+  return tensor.dtype == DType::float64 ? find_non_finite_in(tensor.as<double>(), tensor.numel())
+                                        : find_non_finite_in(tensor.as<float>(), tensor.numel());
+}
+
+namespace {
+
 std::optional<NonFinite> first_non_finite(const ParameterStore& store, Tensor NamedTensor::*which) {
   for (const NamedTensor& named : store.named_tensors()) {
     const Tensor& tensor = named.*which;
     if (!tensor) {
       continue;
     }
-    const int64_t i = tensor.dtype == DType::float64 ? find_non_finite(tensor.as<double>(), tensor.numel())
-                                                     : find_non_finite(tensor.as<float>(), tensor.numel());
+    const int64_t i = find_non_finite(tensor);
     if (i >= 0) {
       return NonFinite{std::string(named.name), i, tensor.at(i)};
     }

@@ -17,6 +17,9 @@ struct NonFinite {
   double value = 0;
 };
 
+/// Where the first element that is not finite stands, row-major; -1: all are finite.
+int64_t find_non_finite(const Tensor& tensor);
+
 /// The first named tensor, in order of declaration, whose gradient (or value) is not finite.
 std::optional<NonFinite> first_non_finite_gradient(const ParameterStore& store);
 std::optional<NonFinite> first_non_finite_weight(const ParameterStore& store);

@@ -1,5 +1,7 @@
 #include "train/nan_trace.h"
 
+#include "optim/finite.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -65,10 +67,6 @@ std::string name_of(const Node& node) {
   return node.parameter != nullptr ? node.parameter->name : fmt::format("#{} {} {}", node.id, node.op, node.scope);
 }
 
-bool is_finite(const Tensor& tensor) {
-  return oddities_of(tensor).none();
-}
-
 /// The place without its operands; `odd` holds the value.
 Birthplace place_of(const Node& node, Birthplace::Pass pass, const Tensor& odd) {
   Birthplace place;
@@ -78,9 +76,7 @@ Birthplace place_of(const Node& node, Birthplace::Pass pass, const Tensor& odd) 
   place.scope = scope_of(node);
   place.called_at = fmt::format("{}:{}", node.here.file, node.here.line);
   place.shape = odd.shape;
-  while (std::isfinite(odd.at(place.index))) {
-    ++place.index;
-  }
+  place.index = find_non_finite(odd);
   place.value = odd.at(place.index);
   if (std::isnan(place.value)) {
     place.value = std::numeric_limits<double>::quiet_NaN();  // a sign would be shown
@@ -141,12 +137,12 @@ std::optional<Birthplace> value_birthplace(Tape& tape, Var loss) {
 std::optional<Birthplace> gradient_birthplace(Tape& tape) {
   for (NodeId id = tape.size() - 1; id >= 0; --id) {
     const Node& node = tape.node(id);
-    if (!node.grad || !is_finite(node.grad)) {
+    if (!node.grad || find_non_finite(node.grad) >= 0) {
       continue;
     }
     for (const NodeId input : node.inputs) {
       const Tensor& gradient = tape.node(input).grad;
-      if (gradient && !is_finite(gradient)) {
+      if (gradient && find_non_finite(gradient) >= 0) {
         Birthplace place = place_of(node, Birthplace::Pass::backward, gradient);
         place.operands.push_back({"gradient of its result", node.grad.shape, element_statistics(node.grad)});
         add_operands(tape, node, place);

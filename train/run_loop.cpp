@@ -119,9 +119,6 @@ void RunLoop::train_step() {
     result = trainer_->step();
   } catch (const Error&) {
     progress_.finish();
-    if (trace_nan_) {
-      trace_what_failed();
-    }
     keep_what_failed();
     throw;
   }
@@ -186,6 +183,9 @@ void RunLoop::keep_what_failed() {
       log_warning("{}", error.what());
     }
   };
+  if (trace_nan_) {
+    attempt([&] { trace_what_failed(); });
+  }
   attempt([&] { save(false); });
   attempt([&] { end("failed", "the next update is not finite"); });
 }
