@@ -1,4 +1,6 @@
 """Runs other programs: what scripts that measure them share."""
+import os
+import pathlib
 import subprocess
 
 
@@ -25,3 +27,17 @@ def run(command, **options):
 
 def output_of(command, **options):
     return run(command, **options).stdout
+
+
+def is_program(path):
+    return pathlib.Path(path).is_file() and os.access(path, os.X_OK)
+
+
+def measure_pairs(ours, theirs, pairs, measure):
+    """[(measure(ours), measure(theirs))], one after the other, the order turned around from pair to pair."""
+    found = []
+    for number in range(pairs):
+        order = (ours, theirs) if number % 2 == 0 else (theirs, ours)
+        values = {id(side): measure(side) for side in order}
+        found.append((values[id(ours)], values[id(theirs)]))
+    return found

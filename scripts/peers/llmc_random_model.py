@@ -12,17 +12,11 @@ import os
 import pathlib
 import struct
 
+from random_weights import random_floats
+
 MODEL_MAGIC, TOKENS_MAGIC = 20240326, 20240520
 CHUNK = 1 << 20
 GPT2_124M = (12, 12, 768, 50257, 1024)
-
-
-def random_floats(count):
-    """float32 with random sign and mantissa; the exponent is that of 1/64. Bits of a whole chunk are set at once."""
-    sign_and_mantissa = int.from_bytes(struct.pack('<I', 0x807fffff) * count, 'little')
-    exponent = int.from_bytes(struct.pack('<I', 0x3c800000) * count, 'little')
-    bits = int.from_bytes(os.urandom(4 * count), 'little') & sign_and_mantissa | exponent
-    return bits.to_bytes(4 * count, 'little')
 
 
 def write_header(file, *numbers):
