@@ -61,4 +61,10 @@ struct Node {
   ~Node() = default;  // not virtual: see above
 };
 
+/// Where a node belongs: its scope, "model.layers.0.mlp", or the name of the parameter whose leaf it is.
+const char* scope_of(const Node& node);
+
+/// Whether some backward has written the node's `grad`.
+bool has_gradient(const Node& node);
+
 }  // namespace minillm

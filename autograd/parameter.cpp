@@ -1,5 +1,6 @@
 #include "autograd/parameter.h"
 
+#include "core/memory.h"
 #include "core/parallel.h"
 #include "core/rng.h"
 
@@ -150,12 +151,14 @@ void ParameterStore::initialize(uint64_t seed) {
 void ParameterStore::zero_gradients() {
   for (Parameter& parameter : parameters_) {
     parameter.grad_is_fresh = true;
+    mark_unused(parameter.grad.data, parameter.grad ? parameter.grad.bytes() : 0);
   }
 }
 
 void ParameterStore::finish_gradients() {
   for (Parameter& parameter : parameters_) {
     if (parameter.grad_is_fresh && parameter.grad) {
+      mark_used(parameter.grad.data, parameter.grad.bytes());
       fill_zero(parameter.grad);
       parameter.grad_is_fresh = false;
     }

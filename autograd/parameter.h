@@ -103,7 +103,8 @@ class ParameterStore {
   const Tensor& weights() const { return weights_.tensor(); }      ///< flat, with padding
   const Tensor& gradients() const { return gradients_.tensor(); }  ///< flat, with padding
 
-  /// Marks every gradient as not yet written; the memory itself is not touched.
+  /// Marks every gradient as not yet written; the memory itself is not touched, but in builds that check who reads it
+  /// all the same (mark_unused).
   void zero_gradients();
   /// Zero-fills the gradients that no node added to since zero_gradients, so that the flat buffer is valid as a whole.
   void finish_gradients();

@@ -3,11 +3,11 @@
 #include "autograd/op_phase.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "core/text.h"
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -41,16 +41,9 @@ NodeId read_stop_at() {
   return id;
 }
 
-/// The length of the tensor as a vector; "-" where its memory was given back or never taken.
+/// "-" where the memory was given back or never taken.
 std::string length_text(const Tensor& tensor) {
-  if (!tensor) {
-    return "-";
-  }
-  double sum = 0;
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    sum += tensor.at(i) * tensor.at(i);
-  }
-  return fmt::format("{:.6g}", std::sqrt(sum));
+  return tensor ? fmt::format("{:.6g}", length_of(tensor)) : "-";
 }
 
 }  // namespace
@@ -74,11 +67,13 @@ void* MemoryPool::take(size_t bytes) {
   }
   void* memory = free.back();
   free.pop_back();
+  mark_used(memory, bytes);
   return memory;
 }
 
 void MemoryPool::give_back(void* memory, size_t bytes) {
   in_use_ -= bytes;
+  mark_unused(memory, bytes);
   size_class(bytes).free.push_back(memory);
 }
 
@@ -98,6 +93,14 @@ double Node::distance_to_kink(Tape&) const {
 
 void Node::forward(Tape&) {
   check(false, "#{} {} is marked as recomputable and has no forward", id, op);
+}
+
+const char* scope_of(const Node& node) {
+  return node.parameter != nullptr ? node.parameter->name.c_str() : node.scope;
+}
+
+bool has_gradient(const Node& node) {
+  return node.grad && (node.parameter == nullptr || !node.parameter->grad_is_fresh);
 }
 
 // --- Tape ---
@@ -179,8 +182,15 @@ void Tape::append(Node& node, const char* op, std::span<const Var> inputs, Here 
   if (node.id == stop_at_) {
     std::raise(SIGTRAP);  // `up` shows the op that is about to compute this node
   }
+  move_clocks(node, Pass::forward);
+}
+
+void Tape::move_clocks(const Node& node, Pass pass) {
   if (PhaseClock::is_running()) {
-    PhaseClock::move_to(phase_of(op));  // its forward follows
+    PhaseClock::move_to(phase_of(node.op));
+  }
+  if (options_.clock != nullptr) {
+    options_.clock->move_to(node.id, pass);
   }
 }
 
@@ -192,6 +202,7 @@ GradientTarget Tape::gradient_target(NodeId id) {
   if (target.parameter != nullptr) {
     const bool fresh = std::exchange(target.parameter->grad_is_fresh, false);
     const bool is_whole = target.grad.numel() == target.parameter->numel();
+    mark_used(target.parameter->grad.data, fresh ? target.parameter->grad.bytes() : 0);
     if (fresh && !is_whole) {
       fill_zero(target.parameter->grad);  // rows that nobody reads are never written
     }
@@ -282,6 +293,9 @@ void Tape::backward(Var loss, double seed) {
       release_gradient(*node);
     }
   }
+#if !defined(NDEBUG)
+  warn_of_dead_ends(loss.id());
+#endif
   const Tensor start = gradient(loss.id());
   if (start.dtype == DType::float64) {
     *start.as<double>() += seed;
@@ -292,9 +306,7 @@ void Tape::backward(Var loss, double seed) {
     Node& current = *nodes_[static_cast<size_t>(id)];
     const bool is_leaf = current.inputs.empty();
     if (current.needs_grad && current.grad && !is_leaf) {
-      if (PhaseClock::is_running()) {
-        PhaseClock::move_to(phase_of(current.op));
-      }
+      move_clocks(current, Pass::backward);
       current.backward(*this);
       if (!options_.retain) {
         release_gradient(current);
@@ -305,6 +317,38 @@ void Tape::backward(Var loss, double seed) {
     }
   }
   PhaseClock::move_to(Phase::other);
+  if (options_.clock != nullptr) {
+    options_.clock->stop();
+  }
+}
+
+std::vector<bool> Tape::ancestors(NodeId end) const {
+  std::vector<bool> leads(nodes_.size(), false);
+  leads[static_cast<size_t>(end)] = true;
+  for (NodeId id = end; id >= 0; --id) {
+    if (leads[static_cast<size_t>(id)]) {
+      for (const NodeId input : nodes_[static_cast<size_t>(id)]->inputs) {
+        leads[static_cast<size_t>(input)] = true;
+      }
+    }
+  }
+  return leads;
+}
+
+/// Once a tape: nodes that were computed for a gradient and got none.
+void Tape::warn_of_dead_ends(NodeId loss) {
+  const std::vector<bool> leads = ancestors(loss);
+  const auto is_dead_end = [&](const Node* node) {
+    return node->needs_grad && !node->inputs.empty() && !leads[static_cast<size_t>(node->id)];
+  };
+  const auto first = std::find_if(nodes_.begin(), nodes_.end(), is_dead_end);
+  if (first != nodes_.end() && !dead_ends_told_) {
+    const Node& node = **first;
+    log_warning("{} of {} nodes lead nowhere: the loss does not depend on them. The first is #{} {} in {} ({}:{})",
+                std::count_if(first, nodes_.end(), is_dead_end), size(), node.id, node.op, node.scope, node.here.file,
+                node.here.line);
+    dead_ends_told_ = true;
+  }
 }
 
 void Tape::clear() {
@@ -326,9 +370,9 @@ void Tape::dump(std::FILE* out) const {
   fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12} {:>12}  {}\n", "id", "op", "scope", "shape", "|value|", "|grad|",
              "called at");
   for (const Node* node : nodes_) {
-    const char* scope = node->parameter != nullptr ? node->parameter->name.c_str() : node->scope;
-    fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12} {:>12}  {}:{}\n", node->id, node->op, scope, node->value.shape,
-               length_text(node->value), length_text(node->grad), node->here.file, node->here.line);
+    fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12} {:>12}  {}:{}\n", node->id, node->op, scope_of(*node),
+               node->value.shape, length_text(node->value), length_text(has_gradient(*node) ? node->grad : Tensor()),
+               node->here.file, node->here.line);
   }
 }
 

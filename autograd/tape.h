@@ -2,6 +2,7 @@
 // The tape: nodes in creation order. Forward appends, backward is one reverse loop, clear gives everything back.
 
 #include "autograd/node.h"
+#include "autograd/node_clock.h"
 #include "autograd/parameter.h"
 #include "autograd/past.h"
 #include "autograd/var.h"
@@ -35,6 +36,7 @@ struct TapeOptions {
   std::span<Past* const> pasts = {};  ///< of a decoder, one a sequence: what was read before, where is kept what the
                                       ///< next pass needs
   const DecodingWeights* decoding = nullptr;  ///< of a decoder: what few rows are multiplied by
+  NodeClock* clock = nullptr;                 ///< counts each node's time, to look at
 };
 
 /// Where an accumulating kernel writes an input's gradient.
@@ -205,7 +207,8 @@ class Tape {
 
   // --- running ---
 
-  /// Runs every node's backward in reverse order of creation, from a one-element loss with gradient `seed`.
+  /// Runs every node's backward in reverse order of creation, from a one-element loss with gradient `seed`. Without
+  /// NDEBUG a warning names nodes that were computed for a gradient and do not lead to the loss.
   void backward(Var loss, double seed = 1.0);
 
   /// Forgets all nodes and gives their memory back; every Var made before is invalid from here on.
@@ -240,6 +243,9 @@ class Tape {
   size_t peak_bytes() const { return arena_.bytes_used() + pool_.peak_bytes(); }  ///< since clear()
   size_t bytes_reserved() const { return arena_.bytes_reserved() + pool_.bytes_reserved(); }
 
+  /// Of each node whether `end` was computed from it, `end` itself among them.
+  std::vector<bool> ancestors(NodeId end) const;
+
   /// One line a node: id, op, scope, shape, |value|, |grad|, where it was called.
   void dump(std::FILE* out) const;
 
@@ -253,6 +259,9 @@ class Tape {
   }
   void append(Node& node, const char* op, std::span<const Var> inputs, Here here);
   const char* intern(std::string_view scope);
+  /// What follows is counted for this node, by the clocks that run.
+  void move_clocks(const Node& node, Pass pass);
+  void warn_of_dead_ends(NodeId loss);
   void recompute(Node& node);
   void release_value(Node& node);
   void release_gradient(Node& node);
@@ -269,6 +278,7 @@ class Tape {
   const char* scope_ = "";
   RandomKey random_key_ = 0;
   uint32_t epoch_ = 1;
+  bool dead_ends_told_ = false;
 };
 
 }  // namespace minillm

@@ -26,7 +26,7 @@ const Tensor& Var::value() const {
 
 const Tensor& Var::grad() const {
   const Node& here = node();
-  check(static_cast<bool>(here.grad), "#{} {} has no gradient: {}", id_, here.op,
+  check(has_gradient(here), "#{} {} has no gradient: {}", id_, here.op,
         here.needs_grad ? "backward has not reached it, or it was given back (TapeOptions::retain keeps it)"
                         : "nothing it was computed from needs one");
   return here.grad;

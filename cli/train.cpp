@@ -2,9 +2,12 @@
 
 #include "cli/command.h"
 #include "cli/signals.h"
+#include "core/log.h"
+#include "suite/tape_file.h"
 #include "train/config_keys.h"
 #include "train/run.h"
 #include "train/run_folder.h"
+#include "train/tape_drawing.h"
 
 namespace minillm::cli {
 
@@ -32,6 +35,19 @@ std::vector<std::string> overrides_of(const Arguments& arguments) {
   return overrides;
 }
 
+SessionOptions session_of(const Arguments& arguments) {
+  SessionOptions session = {.stop_requested = stop_requested, .trace_nan = arguments.given("trace-nan")};
+  if (arguments.given("dump-tape")) {
+    const std::string path = arguments.text("dump-tape");
+    check_tape_file(path, "--dump-tape");  // before the work
+    session.look_at_step = [path](const TapeRecord& record) {
+      write_tape_file(path, record);
+      log_info("the tape of step {} is in {}: {}", record.step, path, tape_summary(record));
+    };
+  }
+  return session;
+}
+
 RunEnd start_or_resume(const Arguments& arguments) {
   if (arguments.given("resume")) {
     for (const char* option : {"init", "force", "out"}) {
@@ -47,10 +63,8 @@ RunEnd start_or_resume(const Arguments& arguments) {
                   .found = arguments.words().front(),
                   .hint = "leave the config out; section.key=value changes a setting"});
     }
-    return resume_run({.folder = arguments.text("resume"),
-                       .overrides = overrides_of(arguments),
-                       .trace_nan = arguments.given("trace-nan"),
-                       .stop_requested = stop_requested});
+    return resume_run(
+        {.folder = arguments.text("resume"), .overrides = overrides_of(arguments), .session = session_of(arguments)});
   }
   if (arguments.words().empty()) {
     fail_input({.where = "train",
@@ -62,8 +76,7 @@ RunEnd start_or_resume(const Arguments& arguments) {
   request.loaded = load_config(arguments.words().front(), overrides_of(arguments));
   request.init = arguments.text("init");
   request.force = arguments.given("force");
-  request.trace_nan = arguments.given("trace-nan");
-  request.stop_requested = stop_requested;
+  request.session = session_of(arguments);
   return start_run(request);
 }
 
@@ -85,7 +98,8 @@ Command train_command() {
                        {"init", "W.safetensors|RUN", "", "weights to start from; the run begins at step 0"},
                        {"threads", "N", "", "threads (train.threads; 0 = the usable cores)"},
                        {"force", "", "", "move an existing run to DIR.old instead of refusing"},
-                       {"trace-nan", "", "", "when a step is not finite, make it again and tell where that began"}},
+                       {"trace-nan", "", "", "when a step is not finite, make it again and tell where that began"},
+                       {"dump-tape", "FILE", "", "the first step's tape: .txt a table, .dot for Graphviz, .html"}},
            .examples = {"minillm train configs/baseline.toml data.path=corpora/austen.h5 optim.lr=3e-3",
                         "minillm train --resume runs/baseline train.steps=500"}},
           run_train};

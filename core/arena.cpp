@@ -23,6 +23,7 @@ void* Arena::allocate(size_t bytes) {
   char* memory = block.memory.get() + block.used;
   block.used += rounded;
   used_ += rounded;
+  mark_used(memory, bytes);
   return memory;
 }
 
@@ -33,6 +34,7 @@ void Arena::clear() {
     reserved_ = 0;
     add_block(total);
   } else if (!blocks_.empty()) {
+    mark_unused(blocks_.back().memory.get(), blocks_.back().used);
     blocks_.back().used = 0;
   }
   used_ = 0;
@@ -41,6 +43,7 @@ void Arena::clear() {
 void Arena::add_block(size_t bytes) {
   const size_t size = round_up(bytes, huge_page_bytes);
   char* memory = static_cast<char*>(allocate_aligned(size));
+  mark_unused(memory, size);
   blocks_.push_back({std::unique_ptr<char, Free>(memory), size, 0});
   reserved_ += size;
   next_block_bytes_ = size * 2;

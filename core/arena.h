@@ -16,7 +16,8 @@ class Arena {
 
   void* allocate(size_t bytes);
 
-  /// Makes all memory available again. Pointers handed out before are invalid from here on.
+  /// Makes all memory available again. Pointers handed out before are invalid from here on, and marked so
+  /// (mark_unused).
   void clear();
 
   size_t bytes_used() const { return used_; }          ///< handed out since the last clear

@@ -4,10 +4,14 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(MINILLM_SANITIZED)
+#include <sanitizer/asan_interface.h>  // macros that do nothing under other sanitizers
+#endif
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <new>
 #include <string>
@@ -38,6 +42,20 @@ void* allocate_aligned(size_t bytes) {
     madvise(memory, rounded, MADV_HUGEPAGE);  // a hint: where it is refused, small pages do
   }
   return memory;
+}
+
+void mark_unused([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
+#if defined(MINILLM_SANITIZED)
+  ASAN_POISON_MEMORY_REGION(memory, bytes);
+#elif !defined(NDEBUG)
+  std::memset(memory, 0xff, bytes);
+#endif
+}
+
+void mark_used([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
+#if defined(MINILLM_SANITIZED)
+  ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+#endif
 }
 
 int64_t aligned_allocations() {

@@ -20,6 +20,11 @@ constexpr size_t round_up(size_t bytes, size_t multiple) {
 /// null.
 void* allocate_aligned(size_t bytes);
 
+/// For memory that is handed out again and again. Between mark_unused and mark_used nobody may touch it: under
+/// AddressSanitizer that is an error; in other builds without NDEBUG its floats are NaN; with NDEBUG nothing is done.
+void mark_unused(void* memory, size_t bytes);
+void mark_used(void* memory, size_t bytes);
+
 struct FreeMemory {
   void operator()(void* memory) const { std::free(memory); }
 };

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -105,6 +106,14 @@ std::vector<double> numbers_of(const Tensor& tensor) {
     numbers[i] = tensor.at(static_cast<int64_t>(i));
   }
   return numbers;
+}
+
+double length_of(const Tensor& tensor) {
+  double sum = 0;
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    sum += tensor.at(i) * tensor.at(i);
+  }
+  return std::sqrt(sum);
 }
 
 }  // namespace minillm

@@ -99,4 +99,7 @@ void copy_values(const Tensor& from, const Tensor& to);
 /// All values, row-major, in double.
 std::vector<double> numbers_of(const Tensor& tensor);
 
+/// sqrt(sum of squares) of all values, in double; to look at.
+double length_of(const Tensor& tensor);
+
 }  // namespace minillm

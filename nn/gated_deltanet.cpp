@@ -108,8 +108,8 @@ Var delta_step(const DeltaInputs& in, Var& S) {
   return matmul(in.q, S);
 }
 
-/// A chunk at once. Returns O [B, H, C, d_v] and moves S on.
-Var delta_chunk(const DeltaInputs& in, Var& S) {
+/// A chunk at once. Returns O [B, H, C, d_v] and moves S on, where somebody reads it then.
+Var delta_chunk(const DeltaInputs& in, Var& S, bool moves_on) {
   Tape& tape = S.tape();
   const DType dtype = S.dtype();
   const int64_t C = in.positions();
@@ -125,9 +125,11 @@ Var delta_chunk(const DeltaInputs& in, Var& S) {
   Var missing = sub(in.v, mul(from_start, matmul(in.k, S)));
   Var delta = matmul(inverse_of_unit_lower(A), mul(in.beta, missing));
   Var O = add(mul(from_start, matmul(in.q, S)), matmul(mul(matmul(in.q, in.k, true), decays), delta));
-  Var last = slice(G, 2, C - 1, C);
-  Var to_end = exp(sub(last, G));
-  S = add(mul(S, exp(last)), matmul(transposed(mul(in.k, to_end)), delta));
+  if (moves_on) {
+    Var last = slice(G, 2, C - 1, C);
+    Var to_end = exp(sub(last, G));
+    S = add(mul(S, exp(last)), matmul(transposed(mul(in.k, to_end)), delta));
+  }
   return O;
 }
 
@@ -169,7 +171,7 @@ class GatedDeltaNet final : public Sublayer {
     const bool one_by_one = step_ == 1 || (past != nullptr && T == 1);
     const auto read = [&](int64_t begin, int64_t end) {
       const DeltaInputs part = in.part(begin, end);
-      return one_by_one ? delta_step(part, S) : delta_chunk(part, S);
+      return one_by_one ? delta_step(part, S) : delta_chunk(part, S, end < T || past != nullptr);
     };
     Var outputs = read(0, std::min(step_, T));
     if (T > step_) {

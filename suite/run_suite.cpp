@@ -69,11 +69,11 @@ RunEnd start_or_resume(const PlannedRun& run, bool (*stop_requested)()) {
   restart_peak_memory();
   try {
     if (is_begun(run.folder)) {
-      return resume_run({.folder = run.folder, .stop_requested = stop_requested});
+      return resume_run({.folder = run.folder, .session = {.stop_requested = stop_requested}});
     }
     StartRequest request;
     request.loaded = run.loaded;
-    request.stop_requested = stop_requested;
+    request.session.stop_requested = stop_requested;
     return start_run(request);
   } catch (const Error& error) {
     const std::optional<Summary> result = result_of(run.folder);

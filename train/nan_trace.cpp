@@ -45,30 +45,12 @@ std::vector<Oddities> oddities_of(Tape& tape) {
   return all;
 }
 
-/// Whether each node leads to `end`.
-std::vector<bool> ancestors_of(Tape& tape, NodeId end) {
-  std::vector<bool> leads(static_cast<size_t>(tape.size()), false);
-  leads[static_cast<size_t>(end)] = true;
-  for (NodeId id = end; id >= 0; --id) {
-    if (leads[static_cast<size_t>(id)]) {
-      for (const NodeId input : tape.node(id).inputs) {
-        leads[static_cast<size_t>(input)] = true;
-      }
-    }
-  }
-  return leads;
-}
-
-std::string scope_of(const Node& node) {
-  return node.parameter != nullptr ? node.parameter->name : node.scope;
-}
-
 std::string name_of(const Node& node) {
   return node.parameter != nullptr ? node.parameter->name : fmt::format("#{} {} {}", node.id, node.op, node.scope);
 }
 
 /// The place without its operands; `odd` holds the value.
-Birthplace place_of(const Node& node, Birthplace::Pass pass, const Tensor& odd) {
+Birthplace place_of(const Node& node, Pass pass, const Tensor& odd) {
   Birthplace place;
   place.pass = pass;
   place.node = node.id;
@@ -121,12 +103,12 @@ std::optional<Birthplace> value_birthplace(Tape& tape, Var loss) {
   const std::vector<Oddities> odd = oddities_of(tape);
   const auto first_nan = std::find_if(odd.begin(), odd.end(), [](const Oddities& at) { return at.nan; });
   const auto end = first_nan == odd.end() ? loss.id() : static_cast<NodeId>(first_nan - odd.begin());
-  const std::vector<bool> leads = ancestors_of(tape, end);
+  const std::vector<bool> leads = tape.ancestors(end);
   for (NodeId id = 0; id <= end; ++id) {
     const Oddities& at = odd[static_cast<size_t>(id)];
     if (leads[static_cast<size_t>(id)] && !at.none() && !at.masked) {
       const Node& node = tape.node(id);
-      Birthplace place = place_of(node, Birthplace::Pass::forward, node.value);
+      Birthplace place = place_of(node, Pass::forward, node.value);
       add_operands(tape, node, place);
       return place;
     }
@@ -143,7 +125,7 @@ std::optional<Birthplace> gradient_birthplace(Tape& tape) {
     for (const NodeId input : node.inputs) {
       const Tensor& gradient = tape.node(input).grad;
       if (gradient && find_non_finite(gradient) >= 0) {
-        Birthplace place = place_of(node, Birthplace::Pass::backward, gradient);
+        Birthplace place = place_of(node, Pass::backward, gradient);
         place.operands.push_back({"gradient of its result", node.grad.shape, element_statistics(node.grad)});
         add_operands(tape, node, place);
         return place;
@@ -154,7 +136,7 @@ std::optional<Birthplace> gradient_birthplace(Tape& tape) {
 }
 
 std::string birthplace_text(const Birthplace& place) {
-  const bool is_forward = place.pass == Birthplace::Pass::forward;
+  const bool is_forward = place.pass == Pass::forward;
   std::string text =
       fmt::format("the first value that is not finite: {} at element {} of {} {}, {} of #{} {} {}, called at {}",
                   place.value, place.index, is_forward ? "the result" : "an operand's gradient", place.shape,

@@ -22,7 +22,6 @@ struct ElementStatistics {
 ElementStatistics element_statistics(const Tensor& tensor);
 
 struct Birthplace {
-  enum class Pass : uint8_t { forward, backward };
   struct Operand {
     std::string name;  ///< "#12 rmsnorm model.layers.0.mlp", or a parameter's own
     Shape shape;

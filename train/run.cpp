@@ -119,7 +119,7 @@ RunEnd start_run(const StartRequest& request) {
   const Config config = loaded.config;
   const ConfigOrigins origins = loaded.origins;
   // Everything that can be wrong is checked before the folder is made: a refused run leaves nothing behind.
-  RunLoop run(std::move(loaded), std::move(data), request.stop_requested, request.trace_nan);
+  RunLoop run(std::move(loaded), std::move(data), request.session);
   const std::string init = load_initial_weights(run.model(), {config, origins}, run.data(), request.init);
   const OwnedFolder folder = create_run_folder(
       {.folder = config.run.out, .force = request.force, .inputs = inputs, .advice = advice_for_existing});
@@ -180,7 +180,7 @@ RunEnd resume_run(const ResumeRequest& request) {
   use_threads(loaded.config.train);
   const Config after = loaded.config;
   const std::string config_text = to_toml(after, loaded.origins);
-  RunLoop run(std::move(loaded), std::move(data), request.stop_requested, request.trace_nan);
+  RunLoop run(std::move(loaded), std::move(data), request.session);
   if (checkpoint) {
     run.go_on_from(*checkpoint, !diff(before.config, after).empty());
     log_info("resumes {} after {} updates", checkpoint->path(), checkpoint->step());

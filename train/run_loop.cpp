@@ -30,12 +30,8 @@ bool is_ahead(const std::string& best, int64_t step) {
 
 }  // namespace
 
-RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)(), bool trace_nan)
-    : loaded_(std::move(loaded)),
-      data_(std::move(data)),
-      stop_requested_(stop_requested),
-      trace_nan_(trace_nan),
-      model_(config().model) {
+RunLoop::RunLoop(LoadedConfig loaded, TokenFile data, SessionOptions session)
+    : loaded_(std::move(loaded)), data_(std::move(data)), session_(std::move(session)), model_(config().model) {
   const TrainConfig& train = config().train;
   const int64_t T = config().data.seq_len;
   loader_.emplace(data_.train, T, config().data.order, train.seed, "train", config().data.objective);
@@ -109,6 +105,9 @@ void RunLoop::begin_session() {
   std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
   std::filesystem::remove(layers_path(folder), none_there);
   log_banner(config(), data_, model_, trainer_->optimizer());
+  if (session_.look_at_step && trainer_->steps_done() < config().train.steps) {
+    session_.look_at_step(record_step(config(), model_, *loader_, trainer_->steps_done()));
+  }
   started_ = Clock::now();
 }
 
@@ -183,7 +182,7 @@ void RunLoop::keep_what_failed() {
       log_warning("{}", error.what());
     }
   };
-  if (trace_nan_) {
+  if (session_.trace_nan) {
     attempt([&] { trace_what_failed(); });
   }
   attempt([&] { save(false); });
@@ -225,7 +224,7 @@ std::optional<RunLoop::Ending> RunLoop::reason_to_end() const {
   if (trainer_->steps_done() == config().train.steps) {
     return Ending{RunEnd::finished, "all steps done"};
   }
-  if (stop_requested_ != nullptr && stop_requested_()) {
+  if (session_.stop_requested != nullptr && session_.stop_requested()) {
     return Ending{RunEnd::stopped, "stopped by a signal"};
   }
   const double limit = 60 * config().train.max_minutes;

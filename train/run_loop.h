@@ -23,8 +23,7 @@ namespace minillm {
 class RunLoop {
  public:
   /// Throws an input Error when the data is too short for a window or the model too large for the machine.
-  /// `trace_nan`: see StartRequest.
-  RunLoop(LoadedConfig loaded, TokenFile data, bool (*stop_requested)(), bool trace_nan);
+  RunLoop(LoadedConfig loaded, TokenFile data, SessionOptions session);
 
   /// The seed cannot bring back weights that came from elsewhere: a resume finds them here.
   void save_start(const std::string& init) {
@@ -62,8 +61,7 @@ class RunLoop {
   std::string init_;  // see Summary::init
   LoadedConfig loaded_;
   TokenFile data_;
-  bool (*stop_requested_)();
-  bool trace_nan_;
+  SessionOptions session_;
   Transformer model_;
   std::optional<Loader> loader_;
   std::optional<Loader> validation_;

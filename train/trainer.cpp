@@ -74,6 +74,15 @@ double Trainer::forward_backward() {
   return loss;
 }
 
+Var replay(const TrainConfig& config, Transformer& model, const Loader& data, int64_t first_sample, Batch& batch,
+           Tape& tape) {
+  data.batch(static_cast<uint64_t>(first_sample), config.micro_batch_size, batch);
+  tape.clear();
+  tape.set_random_key(random_key(random_key(config.seed, "dropout"), static_cast<uint64_t>(first_sample)));
+  model.parameters().zero_gradients();
+  return model.forward(tape, batch);
+}
+
 std::optional<Birthplace> Trainer::trace_non_finite() {
   TapeOptions options = tape_options(config_.train);
   options.retain = true;
@@ -81,11 +90,7 @@ std::optional<Birthplace> Trainer::trace_non_finite() {
   const int64_t micro_batch_size = config_.train.micro_batch_size;
   const int64_t end = (steps_done() + 1) * config_.train.batch_size;
   for (int64_t first = end - config_.train.batch_size; first < end; first += micro_batch_size) {
-    data_.batch(first, micro_batch_size, batch_);
-    tape.clear();
-    tape.set_random_key(random_key(random_key(config_.train.seed, "dropout"), static_cast<uint64_t>(first)));
-    model_.parameters().zero_gradients();
-    Var loss = model_.forward(tape, batch_);
+    Var loss = replay(config_.train, model_, data_, first, batch_, tape);
     if (std::optional<Birthplace> place = value_birthplace(tape, loss)) {
       return place;
     }

@@ -57,6 +57,11 @@ class Trainer {
   GradientTree tree_;
 };
 
+/// The loss of the micro-batch that begins at a sample, on the cleared tape, as Trainer::step computes it: once more,
+/// to look at. Marks the model's gradients as not yet written.
+Var replay(const TrainConfig& config, Transformer& model, const Loader& data, int64_t first_sample, Batch& batch,
+           Tape& tape);
+
 /// The tape options that a config's train section asks for.
 TapeOptions tape_options(const TrainConfig& config);
 

@@ -23,7 +23,7 @@ const Rung rungs[] = {
     {"residual", {"+ residual", "+ 残差"}, {"model.ffn=relu", "model.norm=none"}},
     {"norm", {"+ norm", "+ 归一化"}, {"model.ffn=relu"}},
 };
-constexpr int64_t steps = 480;
+constexpr int64_t rung_steps = 480;
 
 }  // namespace
 
@@ -36,14 +36,14 @@ Numbers ladder(Page& page) {
   Numbers numbers;
   std::vector<Series> series;
   Table table({page.in({"val loss of", "验证损失"}), page.in({"parameters", "参数"}), page.in({"step 0", "第 0 步"}),
-               std::to_string(steps / 4), std::to_string(steps / 2), std::to_string(3 * steps / 4),
-               std::to_string(steps)});
+               std::to_string(rung_steps / 4), std::to_string(rung_steps / 2), std::to_string(3 * rung_steps / 4),
+               std::to_string(rung_steps)});
   double entropy_rate = 0;
   double unigram = 0;
   int64_t vocabulary = 0;
   for (const Rung& rung : rungs) {
     std::vector<std::string> overrides = rung.settings;
-    overrides.push_back(fmt::format("train.steps={}", steps));
+    overrides.push_back(fmt::format("train.steps={}", rung_steps));
     const SmallTraining trained = train_small(overrides, true);
     entropy_rate = trained.entropy_rate;
     vocabulary = trained.subject.config.model.vocab_size;
@@ -52,7 +52,7 @@ Numbers ladder(Page& page) {
     series.push_back({page.in(rung.name), {}, trained.val_loss});
     for (size_t quarter = 0; quarter < trained.val_loss.size(); ++quarter) {
       cells.push_back(fmt::format("{:.4f}", trained.val_loss[quarter]));
-      series.back().x.push_back(static_cast<double>(steps) / 4 * static_cast<double>(quarter));
+      series.back().x.push_back(static_cast<double>(rung_steps) / 4 * static_cast<double>(quarter));
     }
     table.add_row(cells);
     numbers[rung.key] = trained.val_loss;

@@ -9,8 +9,8 @@ namespace minillm {
 
 namespace {
 
-constexpr int64_t steps = 600;
-constexpr double rate = 0.05;
+constexpr int64_t fit_steps = 600;
+constexpr double fit_rate = 0.05;
 
 struct Fitted {
   std::vector<double> outputs;
@@ -34,7 +34,8 @@ Fitted least_squares(int64_t hidden) {
   };
   Fitted fitted;
   fitted.loss = fit(
-      store, [&](Tape& tape) { return squared_error(outputs(tape), tape.constant(targets.tensor())); }, steps, rate);
+      store, [&](Tape& tape) { return squared_error(outputs(tape), tape.constant(targets.tensor())); }, fit_steps,
+      fit_rate);
   Tape tape;
   fitted.outputs = numbers_of(outputs(tape).value());
   return fitted;
@@ -55,7 +56,7 @@ Fitted logistic() {
   };
   Fitted fitted;
   fitted.loss = fit(
-      store, [&](Tape& tape) { return cross_entropy(logits(tape), targets); }, steps, rate);
+      store, [&](Tape& tape) { return cross_entropy(logits(tape), targets); }, fit_steps, fit_rate);
   Tape tape;
   fitted.outputs = numbers_of(slice(softmax(logits(tape)), 1, 1, 2).value());
   return fitted;

@@ -8,7 +8,7 @@ namespace minillm {
 
 namespace {
 
-constexpr double eps = 0;  // so that invariance is exact
+constexpr double no_eps = 0;  // so that invariance is exact
 
 std::vector<double> layer_normalised(const std::vector<double>& x) {
   const auto d = static_cast<int64_t>(x.size());
@@ -16,13 +16,13 @@ std::vector<double> layer_normalised(const std::vector<double>& x) {
   Tape tape({.record = false});
   Var gain = tape.filled({d}, 1, DType::float64);
   Var bias = tape.filled({d}, 0, DType::float64);
-  return numbers_of(layernorm(tape.constant(in.tensor()), gain, bias, eps).value());
+  return numbers_of(layernorm(tape.constant(in.tensor()), gain, bias, no_eps).value());
 }
 
 std::vector<double> rms_normalised(const std::vector<double>& x) {
   const Buffer in = values({static_cast<int64_t>(x.size())}, x);
   Tape tape({.record = false});
-  return numbers_of(rmsnorm(tape.constant(in.tensor()), eps).value());
+  return numbers_of(rmsnorm(tape.constant(in.tensor()), no_eps).value());
 }
 
 std::string vector_text(const std::vector<double>& numbers) {

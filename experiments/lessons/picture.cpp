@@ -12,8 +12,8 @@ namespace minillm {
 
 namespace {
 
-constexpr double width = 680;  // of the whole picture, in pixels
-constexpr double height = 440;
+constexpr double picture_width = 680;  // of the whole picture, in pixels
+constexpr double picture_height = 440;
 constexpr double left = 70;  // the frame of the plot
 constexpr double right = 500;
 constexpr double top = 50;
@@ -44,7 +44,7 @@ std::string frame(std::string_view title, std::string_view x_label, std::string_
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      width, height);
+      picture_width, picture_height);
   svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#999999\"/>\n", left,
                      top, right - left, bottom - top);
   svg += text_at(left, 28, "start", title);

@@ -7,8 +7,8 @@ namespace minillm {
 
 namespace {
 
-constexpr int64_t steps = 2000;
-constexpr double rate = 0.05;
+constexpr int64_t search_steps = 2000;
+constexpr double search_rate = 0.05;
 constexpr int seeds = 50;
 constexpr double solved = 0.01;  // a squared error below it rounds to the right four answers
 
@@ -40,7 +40,7 @@ bool finds_it(int64_t neurons, uint64_t seed) {
     Var y = linear(hidden, tape.parameter(down), tape.parameter(down_bias));
     return squared_error(y, tape.constant(targets.tensor()));
   };
-  return fit(store, loss, steps, rate) < solved;
+  return fit(store, loss, search_steps, search_rate) < solved;
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Numbers two_neurons(Page& page) {
 
   page.say({"Exact. Does training find such weights by itself? AdamW, {} steps, from {} seeds each:\n",
             "分毫不差。训练自己找得到这样的权重吗？AdamW，{} 步，每种宽度试 {} 个种子：\n"},
-           steps, seeds);
+           search_steps, seeds);
   Numbers numbers = {{"outputs", outputs}, {"seeds", {seeds}}};
   Table table({page.in({"neurons", "神经元"}), page.in({"seeds that solve it", "解出来的种子"})});
   for (const int64_t neurons : {2, 4, 8}) {

@@ -10,7 +10,7 @@ namespace minillm {
 
 namespace {
 
-constexpr double gains[] = {0.8, 0.9, 1.0, 1.1, 1.25};
+constexpr double layer_gains[] = {0.8, 0.9, 1.0, 1.1, 1.25};
 
 Series logarithms(const std::string& name, const std::vector<double>& norms) {
   Series series{name, {}, {}};
@@ -35,7 +35,7 @@ Numbers vanishing_gradient(Page& page) {
                page.in({"gain^100", "gain^100"}), page.in({"factor a layer", "平均每层的倍数"})});
   Numbers numbers;
   std::vector<Series> series;
-  for (const double gain : gains) {
+  for (const double gain : layer_gains) {
     const std::vector<double> norms = gradient_norms(Around::nothing, gain);
     const double per_layer = std::pow(norms[0], 1.0 / stack_depth);
     table.add_row({fmt::format("{}", gain), fmt::format("{:.1e}", norms[0]), fmt::format("{:.1e}", norms[25]),

@@ -39,7 +39,7 @@ SKIPPED = (
     r"^operator.(new|delete)",
     r"^minillm::(Tensor|Shape|Var|Here|GradientTarget|InPhase|PhaseClock|QkvLayout)::",
     r"^minillm::Tape::(Scratch|ScopeGuard|Tape|node|value|shape|gradient|gradient_target|var|save|allocate|scratch|"
-    r"make|make_n|make_view|place|enter|scope|options|fast|composed|size|epoch|move_gradient)[(<]",
+    r"make|make_n|make_view|place|enter|scope|options|fast|composed|size|epoch|move_gradient|move_clocks)[(<]",
     r"^minillm::(check|check_op|axis_of|rows_of|size_of|dtype_of|data_or_null|fill_zero|phase_of|mean_over)[(<]",
 )
 

@@ -77,7 +77,7 @@ def length_text(tensor):
 class TapeTable(Command):
     """ml-tape [FIRST [LAST] | WORD]
 The tape as a table: id, op, scope, shape, the lengths of value and gradient, where the op was called. WORD: only the
-nodes whose op is WORD or whose scope has it. "-": memory given back, or never taken."""
+nodes whose op is WORD or whose scope has it. "-": memory given back, or never taken, or not written yet."""
     name = "ml-tape"
 
     def run(self, words):
@@ -93,11 +93,14 @@ nodes whose op is WORD or whose scope has it. "-": memory given back, or never t
     @staticmethod
     def row(node):
         scope = memory.literal(node["scope"])
-        if int(node["parameter"]):
-            scope = memory.string(node["parameter"].dereference()["name"])
         value, grad = memory.Tensor(node["value"]), memory.Tensor(node["grad"])
+        gradient = length_text(grad)
+        if int(node["parameter"]):
+            parameter = node["parameter"].dereference()
+            scope = memory.string(parameter["name"])
+            gradient = "-" if bool(parameter["grad_is_fresh"]) else gradient
         return (f"#{int(node['id'])}", memory.literal(node["op"]), scope, memory.shape_text(value.shape),
-                length_text(value), length_text(grad), lookup.place_text(node["here"]))
+                length_text(value), gradient, lookup.place_text(node["here"]))
 
 
 def chosen(nodes, words):
@@ -157,7 +160,8 @@ The gradient of a parameter, of named rows of one, or of a node "#58": first num
         title, tensor = tensor_of(name)
         parameter = lookup.named_tensors().get(name[:-5])
         if parameter is not None and parameter.is_fresh:
-            print(f"{title}: no node has added to it in this pass; what is there is an older one")
+            print(f"{title}: no node has added to it in this pass")
+            return
         if not tensor:
             print(f"{title}: none; backward has not come there yet, or gave its memory back "
                   "(TapeOptions::retain keeps it)")

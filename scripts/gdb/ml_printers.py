@@ -133,7 +133,8 @@ class Parameter(Printer):
 
     def parts(self):
         yield "value", self.value["value"]
-        yield "grad", self.value["grad"]
+        if not bool(self.value["grad_is_fresh"]):
+            yield "grad", self.value["grad"]
         for it in lookup.parameter_tensors(self.value)[1:]:
             yield it.name, memory.tensor_text(it.value)
 

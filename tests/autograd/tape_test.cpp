@@ -305,3 +305,57 @@ TEST_CASE("reshape alone shares storage with its operand") {
   CHECK(slice(v, 0, 0, 2).value().data != v.value().data);
   CHECK(transpose(v, {0, 1}).value().data != v.value().data);
 }
+
+TEST_CASE("what leads to a node") {
+  Tape tape;
+  const Buffer x = of({2}, {1, 2});
+  Var v = tape.variable(x.tensor());
+  Var dead = exp(v);
+  Var loss = sum_all(mul(v, v));
+  const std::vector<bool> leads = tape.ancestors(loss.id());
+  CHECK(leads == std::vector<bool>{true, false, true, true});
+  CHECK(tape.ancestors(dead.id()) == std::vector<bool>{true, true, false, false});
+}
+
+TEST_CASE("a gradient that no backward has written is not there") {
+  ParameterStore store;
+  Parameter& used = store.declare("used", {2}, Init::constant(1));
+  Parameter& idle = store.declare("idle", {2}, Init::constant(1));
+  store.allocate(DType::float32);
+  store.initialize(1);
+  Tape tape;
+  for (int pass = 0; pass < 2; ++pass) {
+    tape.clear();
+    store.zero_gradients();
+    Var a = tape.parameter(used);
+    Var b = tape.parameter(idle);
+    CHECK(contains(message_of([&] { a.grad(); }), "no gradient: backward has not reached it"));
+    tape.backward(sum_all(mul(a, a)));
+    check_close(values_of(a.grad()), {2, 2}, 0);
+    CHECK(contains(message_of([&] { b.grad(); }), "no gradient: backward has not reached it"));
+    store.finish_gradients();
+    check_close(values_of(b.grad()), {0, 0}, 0);
+  }
+}
+
+#if !defined(NDEBUG) && !defined(MINILLM_SANITIZED)
+TEST_CASE("a checking build fills with NaN what nobody may read") {
+  Tape tape;
+  const Buffer x = of({4}, {1, 2, 3, 4});
+  Var v = exp(tape.variable(x.tensor()));
+  const Tensor kept = v.value();
+  CHECK(std::isfinite(kept.at(0)));
+  tape.clear();
+  CHECK(std::isnan(kept.at(0)));
+
+  const Tensor scratch = tape.scratch({4}, DType::float32).tensor();
+  CHECK(std::isnan(scratch.at(3)));
+
+  ParameterStore store;
+  Parameter& weight = store.declare("weight", {2}, Init::constant(1));
+  store.allocate(DType::float64);
+  CHECK(weight.grad.at(1) == 0);
+  store.zero_gradients();
+  CHECK(std::isnan(weight.grad.at(1)));
+}
+#endif

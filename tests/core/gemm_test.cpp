@@ -16,7 +16,7 @@ using namespace minillm::kernels;
 
 namespace {
 
-std::vector<float> random_values(int64_t count, uint64_t seed) {
+std::vector<float> random_entries(int64_t count, uint64_t seed) {
   RandomStream stream(random_key(seed, "gemm"));
   std::vector<float> values(static_cast<size_t>(count));
   for (float& value : values) {
@@ -39,9 +39,9 @@ struct Product {
       : a_ld((c.transpose_a ? c.M : c.K) + c.padding),
         b_ld((c.transpose_b ? c.K : c.N) + c.padding),
         c_ld(c.N + c.padding),
-        a(random_values((c.transpose_a ? c.K : c.M) * a_ld, 1)),
-        b(random_values((c.transpose_b ? c.N : c.K) * b_ld, 2)),
-        start(random_values(c.M * c_ld, 3)),
+        a(random_entries((c.transpose_a ? c.K : c.M) * a_ld, 1)),
+        b(random_entries((c.transpose_b ? c.N : c.K) * b_ld, 2)),
+        start(random_entries(c.M * c_ld, 3)),
         A{a.data(), a_ld, c.transpose_a},
         B{b.data(), b_ld, c.transpose_b} {}
 
@@ -287,8 +287,8 @@ TEST_CASE("gemm_batched has each product's bits, beside each other or one by one
   constexpr int64_t count = 5;
   for (const std::array<int64_t, 3>& size : {std::array<int64_t, 3>{130, 9, 17}, {200, 130, 300}}) {
     const auto [M, N, K] = size;
-    const std::vector<float> a = random_values(count * M * K, 1);
-    const std::vector<float> b = random_values(count * K * N, 2);
+    const std::vector<float> a = random_entries(count * M * K, 1);
+    const std::vector<float> b = random_entries(count * K * N, 2);
     for (const bool transposed : {false, true}) {
       for (const int64_t b_stride : {int64_t{0}, K * N}) {
         const Operand<float> A = {a.data(), transposed ? M : K, transposed};

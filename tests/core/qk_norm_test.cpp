@@ -13,7 +13,7 @@ namespace {
 constexpr double eps = 1e-6;
 
 template <class Real>
-struct Result {
+struct NormResult {
   std::vector<Real> y;
   std::vector<Real> rstd;
   std::vector<Real> dx;
@@ -22,7 +22,7 @@ struct Result {
 };
 
 template <class Real>
-Result<Real> empty_result(int64_t R, const QkvLayout& layout) {
+NormResult<Real> empty_result(int64_t R, const QkvLayout& layout) {
   const size_t size = static_cast<size_t>(R * layout.width());
   const size_t d = static_cast<size_t>(layout.head_dim);
   return {std::vector<Real>(size), std::vector<Real>(static_cast<size_t>(R * layout.qk_slices())),
@@ -42,8 +42,8 @@ Inputs random_inputs(int64_t R, const QkvLayout& layout) {
           rounded(random_values(layout.head_dim, "q_gain")), rounded(random_values(layout.head_dim, "k_gain"))};
 }
 
-Result<double> run_reference(const Inputs& in, int64_t R, const QkvLayout& layout, double offset) {
-  Result<double> result = empty_result<double>(R, layout);
+NormResult<double> run_reference(const Inputs& in, int64_t R, const QkvLayout& layout, double offset) {
+  NormResult<double> result = empty_result<double>(R, layout);
   qk_norm_forward_reference(in.x.data(), in.q_gain.data(), in.k_gain.data(), result.y.data(), result.rstd.data(), R,
                             layout, eps, offset);
   qk_norm_backward_reference(in.dy.data(), in.x.data(), in.q_gain.data(), in.k_gain.data(), result.rstd.data(),
@@ -51,8 +51,8 @@ Result<double> run_reference(const Inputs& in, int64_t R, const QkvLayout& layou
   return result;
 }
 
-Result<float> run_fast(const Inputs& in, int64_t R, const QkvLayout& layout, double offset) {
-  Result<float> result = empty_result<float>(R, layout);
+NormResult<float> run_fast(const Inputs& in, int64_t R, const QkvLayout& layout, double offset) {
+  NormResult<float> result = empty_result<float>(R, layout);
   const std::vector<float> x = to_float(in.x);
   const std::vector<float> dy = to_float(in.dy);
   const std::vector<float> q_gain = to_float(in.q_gain);
@@ -73,7 +73,7 @@ TEST_CASE("each query and key slice is an rmsnorm of its own; gates and values p
     const int64_t R = 3;
     const int64_t d = layout.head_dim;
     const Inputs in = random_inputs(R, layout);
-    const Result<double> found = run_reference(in, R, layout, 1.0);
+    const NormResult<double> found = run_reference(in, R, layout, 1.0);
     std::vector<double> expected = in.x;
     for (int64_t r = 0; r < R; ++r) {
       for (int64_t h = 0; h < layout.n_heads + layout.n_kv_heads; ++h) {
@@ -98,8 +98,8 @@ TEST_CASE("fast qk_norm is the reference's, with the same bits for any number of
         CAPTURE(R);
         CAPTURE(offset);
         const Inputs in = random_inputs(R, test.layout);
-        const Result<double> expected = run_reference(in, R, test.layout, offset);
-        const Result<float> found = run_fast(in, R, test.layout, offset);
+        const NormResult<double> expected = run_reference(in, R, test.layout, offset);
+        const NormResult<float> found = run_fast(in, R, test.layout, offset);
         CHECK(relative_error(found.y, expected.y) < 1e-6);
         CHECK(relative_error(found.rstd, expected.rstd) < 1e-6);
         CHECK(relative_error(found.dx, expected.dx) < 1e-6);
@@ -107,7 +107,7 @@ TEST_CASE("fast qk_norm is the reference's, with the same bits for any number of
         CHECK(relative_error(found.dk_gain, expected.dk_gain) < 2e-6);
         for (int count : {1, 3, 4}) {
           Threads threads(count);
-          const Result<float> again = run_fast(in, R, test.layout, offset);
+          const NormResult<float> again = run_fast(in, R, test.layout, offset);
           CHECK(again.y == found.y);
           CHECK(again.dx == found.dx);
           CHECK(again.dq_gain == found.dq_gain);

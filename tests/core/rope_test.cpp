@@ -9,14 +9,14 @@ using namespace minillm::kernels;
 
 namespace {
 
-struct Table {
+struct Angles {
   std::vector<double> cosines;
   std::vector<double> sines;
 };
 
-Table table_of(int64_t T, int64_t pairs, int64_t head_dim, double theta) {
-  Table table = {std::vector<double>(static_cast<size_t>(T * pairs)),
-                 std::vector<double>(static_cast<size_t>(T * pairs))};
+Angles table_of(int64_t T, int64_t pairs, int64_t head_dim, double theta) {
+  Angles table = {std::vector<double>(static_cast<size_t>(T * pairs)),
+                  std::vector<double>(static_cast<size_t>(T * pairs))};
   rope_table(table.cosines.data(), table.sines.data(), T, pairs, head_dim, theta);
   return table;
 }
@@ -44,7 +44,7 @@ TEST_CASE("the table holds cos and sin of pos * theta^(-2j / head_dim), also whe
   const int64_t T = 300;
   const int64_t pairs = 3;
   const int64_t head_dim = 16;
-  const Table table = table_of(T, pairs, head_dim, 500.0);
+  const Angles table = table_of(T, pairs, head_dim, 500.0);
   std::vector<float> cosines(static_cast<size_t>(T * pairs));
   std::vector<float> sines(cosines.size());
   rope_table(cosines.data(), sines.data(), T, pairs, head_dim, 500.0);
@@ -78,7 +78,7 @@ TEST_CASE("after rope the product of a query and a key depends on their distance
   const QkvLayout layout = {.n_heads = 2, .n_kv_heads = 1, .head_dim = 12};
   const int64_t T = 40;
   for (int64_t pairs : {6, 4}) {
-    const Table table = table_of(T, pairs, layout.head_dim, 10000.0);
+    const Angles table = table_of(T, pairs, layout.head_dim, 10000.0);
     // The same row at every position.
     const std::vector<double> row = random_values(layout.width(), "row");
     std::vector<double> x;
@@ -108,7 +108,7 @@ TEST_CASE("rope's backward is its transpose, and adds") {
     const int64_t B = 2;
     const int64_t T = 9;
     const int64_t pairs = test.layout.head_dim / 2 - 1;
-    const Table table = table_of(T, pairs, test.layout.head_dim, 100.0);
+    const Angles table = table_of(T, pairs, test.layout.head_dim, 100.0);
     const std::vector<double> x = random_values(B * T * test.layout.width(), "x");
     const std::vector<double> dy = random_values(B * T * test.layout.width(), "dy");
     std::vector<double> y(x.size());
@@ -130,7 +130,7 @@ TEST_CASE("fast rope has the reference's bits, for any number of threads") {
     const int64_t B = 2;
     const int64_t T = 37;
     const int64_t pairs = test.layout.head_dim / 2 - 1;
-    const Table table = table_of(T, pairs, test.layout.head_dim, 10000.0);
+    const Angles table = table_of(T, pairs, test.layout.head_dim, 10000.0);
     const std::vector<float> cosines = to_float(table.cosines);
     const std::vector<float> sines = to_float(table.sines);
     const std::vector<float> x = to_float(random_values(B * T * test.layout.width(), "x"));

@@ -19,7 +19,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-Values random_values(int64_t count, uint64_t seed) {
+Values random_rows(int64_t count, uint64_t seed) {
   RandomStream stream(random_key(seed, "rows"));
   Values values(static_cast<size_t>(count));
   for (float& value : values) {
@@ -42,11 +42,10 @@ struct RmsnormResult {
 };
 
 RmsnormResult rmsnorm_result(bool fast, int64_t R, int64_t d, double offset) {
-  const Values x = random_values(R * d, 1);
-  const Values w = random_values(d, 2);
-  const Values dy = random_values(R * d, 3);
-  RmsnormResult result = {Values(x.size()), Values(static_cast<size_t>(R)), random_values(R * d, 4),
-                          random_values(d, 5)};
+  const Values x = random_rows(R * d, 1);
+  const Values w = random_rows(d, 2);
+  const Values dy = random_rows(R * d, 3);
+  RmsnormResult result = {Values(x.size()), Values(static_cast<size_t>(R)), random_rows(R * d, 4), random_rows(d, 5)};
   if (fast) {
     Values partial(static_cast<size_t>(rmsnorm_partials(R) * d), 1e30F);
     rmsnorm_forward(x.data(), w.data(), result.y.data(), result.rstd.data(), R, d, 1e-6, offset);
@@ -80,8 +79,8 @@ TEST_CASE("rmsnorm: fast equals reference, and adds to what is in dx and dw") {
 }
 
 TEST_CASE("rmsnorm: null dx or dw is left out") {
-  const Values x = random_values(6, 1);
-  const Values w = random_values(3, 2);
+  const Values x = random_rows(6, 1);
+  const Values w = random_rows(3, 2);
   Values rstd(2);
   Values y(6);
   Values partial(3);
@@ -101,11 +100,11 @@ TEST_CASE("softmax and log_softmax: fast equals reference") {
     const int64_t N = size[1];
     CAPTURE(R);
     CAPTURE(N);
-    const Values x = random_values(R * N, 1);
-    const Values dy = random_values(R * N, 2);
+    const Values x = random_rows(R * N, 1);
+    const Values dy = random_rows(R * N, 2);
     Values y_fast(x.size());
     Values y_reference(x.size());
-    Values dx_fast = random_values(R * N, 3);
+    Values dx_fast = random_rows(R * N, 3);
     Values dx_reference = dx_fast;
     softmax_forward(x.data(), y_fast.data(), R, N);
     softmax_forward_reference(x.data(), y_reference.data(), R, N);

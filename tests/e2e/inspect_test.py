@@ -1,6 +1,5 @@
 """minillm inspect: the numbers of a text layer by layer, as a table, as JSON and as a page that needs nothing else."""
 import itertools
-import json
 import math
 import re
 
@@ -11,11 +10,6 @@ DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 OF_A_LAYER = {"layer", "stream_mean", "stream_std", "stream_rms", "norm_output", "token_cosine", "first_token_share",
               "ffn_dead", "ffn_gate_mean", "mixer_gate_mean", "stream_gradient", "parameter_gradient", "heads",
               "mixer_write_rms", "ffn_write_rms", "mixer_write_logit", "ffn_write_logit"}
-
-
-def data_of(page):
-    """What the page's scripts read."""
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
 
 
 def rows_of(maps, layer, head):
@@ -90,7 +84,7 @@ class Inspect(support.Case):
         self.assertIn("model.causal = false", found["no_loss"])
         self.assertIsNone(found["loss"])
         self.assertEqual(len(found["layers"][0]["heads"]), 2)
-        for row in rows_of(data_of(self.path("encoder.html").read_text(encoding="utf-8"))["maps"], 1, 1):
+        for row in rows_of(support.data_of(self.path("encoder.html").read_text(encoding="utf-8"))["maps"], 1, 1):
             self.assertAlmostEqual(sum(row), 1, 2)
 
     def test_page(self):
@@ -102,7 +96,7 @@ class Inspect(support.Case):
         for never in (r"(?i)\b(src|href|action)\s*=\s*[\"']?\s*(https?:)?//", r"(?i)@import", r"\{\{[\w.]+\}\}",
                       r"(?i)url\(\s*[\"']?(https?:)?//", r"\bfetch\(|XMLHttpRequest|WebSocket"):
             self.assertNotRegex(page, never)
-        data = data_of(page)
+        data = support.data_of(page)
         maps = data.pop("maps")
         self.assertEqual(data, self.inspect())
         self.assertEqual((maps["tokens"], maps["causal"]), (6, True))
@@ -131,7 +125,7 @@ class Inspect(support.Case):
         found = self.inspect("--html", "odd.html", text=text)
         page = self.path("odd.html").read_text(encoding="utf-8")
         self.assertNotIn("<script>alert", page)
-        self.assertEqual(data_of(page)["tokens"], found["tokens"])
+        self.assertEqual(support.data_of(page)["tokens"], found["tokens"])
         self.assertNotRegex("".join(found["tokens"]), r"[\x00-\x1f\x7f]")
 
     def test_bytes_of_a_trained_tokenizer(self):

@@ -4,7 +4,7 @@ import support
 
 
 class ManyKillPoints(kill_points_test.KillPoints):
-    MOST = 120
+    MOST = 80
 
 
 del kill_points_test.KillPoints  # its few moments are among these

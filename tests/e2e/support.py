@@ -52,6 +52,11 @@ def libraries():
     return subprocess.run(["ldd", PROGRAM], capture_output=True, text=True, check=True).stdout
 
 
+def data_of(page):
+    """What a page's scripts read."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+
+
 def new_folder():
     # Memory is where a hundred saves cost nothing; a disk works as well.
     parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

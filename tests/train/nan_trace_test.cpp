@@ -94,7 +94,7 @@ TEST_CASE("weights that are not finite are named, in every part and on both path
         CAPTURE(value);
         const auto place = trace(small_model(50, 32), ops, [&](ParameterStore& p) { set_first(p, name, value); });
         REQUIRE(place.has_value());
-        CHECK(place->pass == Birthplace::Pass::forward);
+        CHECK(place->pass == Pass::forward);
         CHECK(place->op == "parameter");
         const std::string scope = place->scope;  // q, k and v are one parameter, as gate and up are
         CHECK((scope == name || scope == "model.layers.0.self_attn.qkv_proj.weight"));
@@ -153,7 +153,7 @@ TEST_CASE("ops that leave their domain are named with their operand") {
 TEST_CASE("a gradient that is not finite is named as the backward that made it") {
   const auto place = trace_op({1, 4, 0, 9}, [](Var x) { return scale(sqrt(scale(x, 1)), 2); });
   REQUIRE(place.has_value());
-  CHECK(place->pass == Birthplace::Pass::backward);
+  CHECK(place->pass == Pass::backward);
   CHECK(place->op == "sqrt");
   CHECK(place->index == 2);
   CHECK(place->operands.at(0).name == "gradient of its result");
