@@ -1,6 +1,5 @@
-"""minillm experiment and report: a suite killed at random moments comes to the same table; verdicts, pages, errors."""
+"""minillm experiment and report: verdicts, pages, errors."""
 import json
-import random
 import re
 import signal
 import time
@@ -37,14 +36,6 @@ name = "blown"
 set = ["optim.lr=1e30", "optim.grad_clip=0.0", "optim.warmup_steps=0"]
 seeds = [1]
 """
-
-# Enough to be killed in: between runs, within them, and while speeds are measured.
-SHORT_SUITE = HEAD + """
-[[run]]
-name = "gelu"
-set = ["model.ffn=gelu"]
-"""
-
 
 class Experiment(support.Case):
     def suite(self, text=SUITE, **settings):
@@ -98,24 +89,6 @@ class Experiment(support.Case):
         again = self.run_program("experiment", "small.toml")
         self.assertNotIn("==> run", again.stderr)
         self.assertEqual(self.results(self.report("runs/small")), self.results(report))
-
-    def test_killed_at_random_moments_it_comes_to_the_same_table(self):
-        begin = time.monotonic()
-        self.run_program("experiment", self.suite(SHORT_SUITE), "--out", "whole")
-        whole_seconds = time.monotonic() - begin
-        seed = random.randrange(2 ** 32)
-        moments = random.Random(seed)
-        for number in range(10):
-            process = self.start_program("experiment", "small.toml", "--out", "killed")
-            time.sleep(moments.uniform(0, whole_seconds / 4))
-            process.send_signal(signal.SIGKILL if number % 2 else signal.SIGTERM)
-            _, said = process.communicate()
-            self.assertIn(process.returncode, (0, 3, -signal.SIGKILL, -signal.SIGTERM), said)
-        self.run_program("experiment", "small.toml", "--out", "killed")
-        whole, killed = self.report("whole"), self.report("killed")
-        self.assertEqual(self.results(killed), self.results(whole), f"seed {seed}")
-        for run in whole["runs"]:
-            self.assert_same_lines(f"killed/{run['name']}", f"whole/{run['name']}")
 
     def test_every_suite_of_the_tree_can_be_planned(self):
         (self.folder / "corpora").mkdir()

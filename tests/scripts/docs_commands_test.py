@@ -186,8 +186,9 @@ def stale_places(page, text):
 
 
 class DocsCommands(unittest.TestCase):
-    def setUp(self):
-        self.program = Program(PROGRAM)
+    @classmethod
+    def setUpClass(cls):
+        cls.program = Program(PROGRAM)
 
     def faults(self, page, text):
         found = []
