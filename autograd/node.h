@@ -3,9 +3,12 @@
 
 #include "core/tensor.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace minillm {
 
@@ -23,6 +26,18 @@ struct Here {
   // __builtin_FILE rather than std::source_location: clang 14 with libstdc++ 12 lacks the latter.
   Here(const char* call_file = __builtin_FILE(), int call_line = __builtin_LINE()) : file(call_file), line(call_line) {}
 };
+
+}  // namespace minillm
+
+/// "nn/norm.cpp:20"
+template <>
+struct fmt::formatter<minillm::Here> : fmt::formatter<std::string_view> {
+  fmt::format_context::iterator format(const minillm::Here& here, fmt::format_context& context) const {
+    return fmt::format_to(context.out(), "{}:{}", here.file, here.line);
+  }
+};
+
+namespace minillm {
 
 /// A value with the way to its inputs' gradients. Nodes live in the tape's arena and are never destroyed one by one, so
 /// a derived struct holds plain data only: Tensors, numbers, NodeIds.

@@ -19,7 +19,7 @@ template <class... Args>
 void check_op(bool ok, const char* op, const Tape& tape, Here here, fmt::format_string<Args...> message,
               Args&&... args) {
   if (!ok) {
-    fail_input({.where = fmt::format("[{}] in {} ({}:{})", op, tape.scope(), here.file, here.line),
+    fail_input({.where = fmt::format("[{}] in {} ({})", op, tape.scope(), here),
                 .what = fmt::format(message, std::forward<Args>(args)...)});
   }
 }

@@ -344,9 +344,8 @@ void Tape::warn_of_dead_ends(NodeId loss) {
   const auto first = std::find_if(nodes_.begin(), nodes_.end(), is_dead_end);
   if (first != nodes_.end() && !dead_ends_told_) {
     const Node& node = **first;
-    log_warning("{} of {} nodes lead nowhere: the loss does not depend on them. The first is #{} {} in {} ({}:{})",
-                std::count_if(first, nodes_.end(), is_dead_end), size(), node.id, node.op, node.scope, node.here.file,
-                node.here.line);
+    log_warning("{} of {} nodes lead nowhere: the loss does not depend on them. The first is #{} {} in {} ({})",
+                std::count_if(first, nodes_.end(), is_dead_end), size(), node.id, node.op, node.scope, node.here);
     dead_ends_told_ = true;
   }
 }
@@ -370,9 +369,9 @@ void Tape::dump(std::FILE* out) const {
   fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12} {:>12}  {}\n", "id", "op", "scope", "shape", "|value|", "|grad|",
              "called at");
   for (const Node* node : nodes_) {
-    fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12} {:>12}  {}:{}\n", node->id, node->op, scope_of(*node),
+    fmt::print(out, "{:>5}  {:<22} {:<34} {:<22} {:>12} {:>12}  {}\n", node->id, node->op, scope_of(*node),
                node->value.shape, length_text(node->value), length_text(has_gradient(*node) ? node->grad : Tensor()),
-               node->here.file, node->here.line);
+               node->here);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/kernels/instruction_set.h"
 #include "core/kernels/simd.h"
+#include "core/kernels/vectors.h"
 #include "core/parallel.h"
 
 #include <algorithm>

@@ -56,7 +56,7 @@ Birthplace place_of(const Node& node, Pass pass, const Tensor& odd) {
   place.node = node.id;
   place.op = node.op;
   place.scope = scope_of(node);
-  place.called_at = fmt::format("{}:{}", node.here.file, node.here.line);
+  place.called_at = fmt::format("{}", node.here);
   place.shape = odd.shape;
   place.index = find_non_finite(odd);
   place.value = odd.at(place.index);

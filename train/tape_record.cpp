@@ -25,7 +25,7 @@ NodeRecord record_of(const Node& node) {
   record.id = node.id;
   record.op = node.op;
   record.scope = scope_of(node);
-  record.called_at = fmt::format("{}:{}", node.here.file, node.here.line);
+  record.called_at = fmt::format("{}", node.here);
   record.operands.assign(node.inputs.begin(), node.inputs.end());
   record.shape = node.value.shape;
   record.value_length = length_of(node.value);

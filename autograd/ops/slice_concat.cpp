@@ -126,7 +126,7 @@ Var slice(Var x, int axis, int64_t begin, int64_t end, Here here) {
 }
 
 Var concat(std::span<const Var> parts, int axis, Here here) {
-  check(!parts.empty(), "[concat] needs at least one part ({}:{})", here.file, here.line);
+  check(!parts.empty(), "[concat] needs at least one part ({})", here);
   const int from_front = axis_of("concat", parts[0], axis, here);
   const Shape shape = joined_shape(parts, from_front, here);
   return parts[0].dtype() == DType::float64 ? concat_of<double>(parts, from_front, shape, here)

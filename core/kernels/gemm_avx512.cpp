@@ -3,7 +3,7 @@
 
 #include "core/kernels/gemm_panels.h"
 #include "core/kernels/instruction_set.h"
-#include "core/kernels/simd.h"
+#include "core/kernels/vectors.h"
 
 namespace minillm::kernels {
 

@@ -69,7 +69,9 @@ class CheckFloors(unittest.TestCase):
         self.assert_finds("core/kernels/a.cpp", "\n__m256 x = _mm256_setzero_ps();\n", 2, "intrinsics")
         self.assert_finds("core/a.cpp", '__attribute__((target_clones("avx2"))) void f();\n', 1, "target_clones")
         self.assert_finds("core/parallel.cpp", "__m128 x;\n", 1, "intrinsics")
-        self.assert_clean("core/kernels/simd.h", HEADER + "#include <immintrin.h>\n__m256 x;\n")
+        self.assert_clean("core/kernels/vectors.h", HEADER + "#include <immintrin.h>\n__m256 x;\n")
+        self.assert_finds("core/kernels/simd.h", HEADER + "__m256 x;\n", 2, "intrinsics")
+        self.assert_clean("core/kernels/simd.h", HEADER + '__attribute__((target_clones("avx2"))) void f();\n')
         self.assert_clean("core/parallel.cpp", "#include <xmmintrin.h>\nint x = _mm_getcsr();\n")
 
     def test_heavy_headers(self):
