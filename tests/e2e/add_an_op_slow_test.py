@@ -18,7 +18,7 @@ class AddAnOp(page_support.Case):
         for folder in ("core", "autograd", "tests/autograd", "tests/support"):
             shutil.copytree(support.ROOT / folder, copy / folder)
         new = []
-        for paragraph, block in re.findall(r"((?:.+\n)+)\n```cpp\n(.*?)^```$", PAGE.read_text(encoding="utf-8"),
+        for paragraph, block in re.findall(r"((?:[^\n]+\n)+)\n```cpp\n(.*?)^```$", PAGE.read_text(encoding="utf-8"),
                                            re.M | re.S):
             where, line = re.search(r"[Ii]n `([\w/.]+)`(?:, behind the line `(.*)`)?:$", " ".join(paragraph.split())
                                     ).groups()
