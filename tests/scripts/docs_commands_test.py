@@ -4,8 +4,8 @@
 
 Command lines are those of code blocks and of `inline code`. Lines of `minillm check` without placeholders are run, and
 settings for a resume of a run of configs/ are checked with that config.
-Words in capitals (DIR, CONFIG.toml) stand for something of the reader's; paths with "your" in them too. The files that
-comments of sources, scripts and configs name are there as well.
+Files that a page tells to write need not be there. Words in capitals (DIR, CONFIG.toml) stand for something of the
+reader's; paths with "your" in them too. The files that comments of sources, scripts and configs name are there as well.
 """
 import json
 import pathlib
@@ -185,6 +185,11 @@ def stale_places(page, text):
     return found
 
 
+def made_by(text):
+    """Files that a page tells to write: "In `PATH`:" in front of a block."""
+    return set(re.findall(r"\bIn `([\w./]+)`:\n\n```", text))
+
+
 class DocsCommands(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -196,10 +201,12 @@ class DocsCommands(unittest.TestCase):
             fault = self.program.fault(words) if kind == "minillm" else script_fault(words)
             if fault:
                 found.append(f"{page}:{number}: {fault}")
+        made = made_by(text)
         for number, path in paths_of(text):
-            if not (ROOT / path).exists():
+            if path not in made and not (ROOT / path).exists():
                 found.append(f"{page}:{number}: no {path}")
-        for number, line in enumerate(text.splitlines(), 1):
+        prose = re.sub("^```.*?^```$", lambda block: "\n" * block.group().count("\n"), text, flags=re.M | re.S)
+        for number, line in enumerate(prose.splitlines(), 1):
             for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
                 if not ((ROOT / page).parent / target).exists():
                     found.append(f"{page}:{number}: no {target}")
