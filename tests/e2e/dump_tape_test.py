@@ -57,6 +57,8 @@ class DumpTape(support.Case):
         text = (support.ROOT / "docs" / "draw_a_step.md").read_text(encoding="utf-8")
         drawn = [block for block in re.findall("^```\n(.*?)^```$", text, re.M | re.S) if "●" in block]
         self.assertEqual(len(drawn), 2)
+        readme = (support.ROOT / "README.md").read_text(encoding="utf-8")
+        self.assertEqual([row for row in readme.splitlines() if "●" in row], drawn[0].splitlines()[:6])
         for position, block in zip(("pre", "post"), drawn):
             self.run_program("train", support.ROOT / "configs" / "tiny.toml", "train.steps=20", "--out", "run",
                              "--force", "--dump-tape", "step.txt", f"model.norm_position={position}")

@@ -4,7 +4,7 @@ import support
 
 
 class ManyKillPoints(kill_points_test.KillPoints):
-    MOST = 80
+    MOST = 60
 
 
 del kill_points_test.KillPoints  # its few moments are among these
