@@ -337,15 +337,19 @@ std::vector<bool> Tape::ancestors(NodeId end) const {
 
 /// Once a tape: nodes that were computed for a gradient and got none.
 void Tape::warn_of_dead_ends(NodeId loss) {
+  if (dead_ends_told_) {
+    return;
+  }
   const std::vector<bool> leads = ancestors(loss);
   const auto is_dead_end = [&](const Node* node) {
     return node->needs_grad && !node->inputs.empty() && !leads[static_cast<size_t>(node->id)];
   };
-  const auto first = std::find_if(nodes_.begin(), nodes_.end(), is_dead_end);
-  if (first != nodes_.end() && !dead_ends_told_) {
+  const auto end = nodes_.begin() + loss + 1;  // what stands behind belongs to another loss
+  const auto first = std::find_if(nodes_.begin(), end, is_dead_end);
+  if (first != end) {
     const Node& node = **first;
     log_warning("{} of {} nodes lead nowhere: the loss does not depend on them. The first is #{} {} in {} ({})",
-                std::count_if(first, nodes_.end(), is_dead_end), size(), node.id, node.op, node.scope, node.here);
+                std::count_if(first, end, is_dead_end), size(), node.id, node.op, node.scope, node.here);
     dead_ends_told_ = true;
   }
 }

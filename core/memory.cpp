@@ -4,8 +4,15 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#if defined(MINILLM_SANITIZED)
-#include <sanitizer/asan_interface.h>  // macros that do nothing under other sanitizers
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MINILLM_ADDRESS_SANITIZER
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define MINILLM_ADDRESS_SANITIZER
+#endif
+#if defined(MINILLM_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
 #endif
 
 #include <algorithm>
@@ -45,15 +52,17 @@ void* allocate_aligned(size_t bytes) {
 }
 
 void mark_unused([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
-#if defined(MINILLM_SANITIZED)
+#if defined(MINILLM_ADDRESS_SANITIZER)
   ASAN_POISON_MEMORY_REGION(memory, bytes);
 #elif !defined(NDEBUG)
-  std::memset(memory, 0xff, bytes);
+  if (bytes > 0) {
+    std::memset(memory, 0xff, bytes);
+  }
 #endif
 }
 
 void mark_used([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
-#if defined(MINILLM_SANITIZED)
+#if defined(MINILLM_ADDRESS_SANITIZER)
   ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
 #endif
 }

@@ -30,7 +30,9 @@ JsonObject node_json(const NodeRecord& node, const LaneRow& row) {
   json.add("called_at", node.called_at);
   json.add("operands", node.operands);
   json.add("value_length", node.value_length);
-  json.add("gradient_length", node.gradient_length);
+  if (node.gradient_length) {
+    json.add("gradient_length", *node.gradient_length);
+  }
   json.add("bytes", node.bytes);
   json.add("forward_s", node.seconds.forward);
   json.add("backward_s", node.seconds.backward);

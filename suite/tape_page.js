@@ -12,18 +12,21 @@ const MEASURES = {
   bytes: {value: (node) => node.bytes, text: (value) => bytesText(value)},
 };
 
+// 0.00123, 12.3, 1230: never an exponent.
+const threeDigits = (value) => (value < 999.5 ? value.toPrecision(3) : String(Math.round(value)));
+
 function milliseconds(seconds) {
-  return seconds > 0 ? `${(1e3 * seconds).toPrecision(3)} ms` : MISSING;
+  return seconds > 0 ? `${threeDigits(1e3 * seconds)} ms` : MISSING;
 }
 
 function bytesText(bytes) {
-  const units = ["B", "kB", "MB", "GB"];
+  const units = ["B", "kB", "MB", "GB", "TB"];
   let value = bytes;
   let unit = 0;
-  for (; value >= 1000 && unit + 1 < units.length; ++unit) {
+  for (; value >= 999.5 && unit + 1 < units.length; ++unit) {
     value /= 1000;
   }
-  return bytes ? `${unit ? value.toPrecision(3) : value} ${units[unit]}` : MISSING;
+  return bytes ? `${unit ? threeDigits(value) : value} ${units[unit]}` : MISSING;
 }
 
 // From the card's colour to orange by the root of the share: most nodes take little beside the largest.
@@ -41,7 +44,7 @@ const moduleOf = (id) => {
 
 // ---- lanes ----------------------------------------------------------------------------------------------------------
 
-const laneCount = Math.max(1, ...nodes.map((node) => Math.max(-1, ...node.below) + 1));
+const laneCount = nodes.reduce((most, node) => node.below.reduce((top, lane) => Math.max(top, lane + 1), most), 1);
 const x = (lane) => PITCH * (lane + 0.5);
 
 // Lines from the row before, to the row behind, and from the operands' lanes to the node.
@@ -83,7 +86,7 @@ function row(node, id) {
     cell(node.op, ""), cell(node.shape, ""), cell(names.join(", "), "small"),
     element("td", {class: "number heat"}), cell(milliseconds(node.forward_s)), cell(milliseconds(node.backward_s)),
     cell(bytesText(node.bytes)), cell(general(node.value_length)),
-    cell(isNumber(node.gradient_length) ? general(node.gradient_length) : MISSING),
+    cell("gradient_length" in node ? general(node.gradient_length) : MISSING),
     cell(node.operands.map((operand) => `#${operand}`).join(" "), "small"), cell(node.called_at, "small"));
 }
 
@@ -141,7 +144,7 @@ function modulesTable() {
 function paint() {
   const measure = MEASURES[document.querySelector("input[name=measure]:checked").value];
   const values = nodes.map(measure.value);
-  const largest = Math.max(...values);
+  const largest = values.reduce((most, value) => Math.max(most, value), 0);
   nodes.forEach((node, id) => {
     const colour = heat(largest ? values[id] / largest : 0);
     const place = byId(`node-${id}`);

@@ -119,12 +119,12 @@ std::optional<Birthplace> value_birthplace(Tape& tape, Var loss) {
 std::optional<Birthplace> gradient_birthplace(Tape& tape) {
   for (NodeId id = tape.size() - 1; id >= 0; --id) {
     const Node& node = tape.node(id);
-    if (!node.grad || find_non_finite(node.grad) >= 0) {
+    if (!has_gradient(node) || find_non_finite(node.grad) >= 0) {
       continue;
     }
     for (const NodeId input : node.inputs) {
       const Tensor& gradient = tape.node(input).grad;
-      if (gradient && find_non_finite(gradient) >= 0) {
+      if (has_gradient(tape.node(input)) && find_non_finite(gradient) >= 0) {
         Birthplace place = place_of(node, Pass::backward, gradient);
         place.operands.push_back({"gradient of its result", node.grad.shape, element_statistics(node.grad)});
         add_operands(tape, node, place);

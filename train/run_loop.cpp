@@ -105,10 +105,23 @@ void RunLoop::begin_session() {
   std::filesystem::remove(summary_path(folder), none_there);  // of an earlier session; this one ends with its own
   std::filesystem::remove(layers_path(folder), none_there);
   log_banner(config(), data_, model_, trainer_->optimizer());
-  if (session_.look_at_step && trainer_->steps_done() < config().train.steps) {
-    session_.look_at_step(record_step(config(), model_, *loader_, trainer_->steps_done()));
+  if (session_.look_at_step) {
+    look_at_first_step();
   }
   started_ = Clock::now();
+}
+
+/// What goes wrong here is told, and the training goes on.
+void RunLoop::look_at_first_step() {
+  if (trainer_->steps_done() == config().train.steps) {
+    log_warning("no step is left whose tape could be recorded");
+    return;
+  }
+  try {
+    session_.look_at_step(record_step(config(), model_, *loader_, trainer_->steps_done()));
+  } catch (const std::exception& error) {
+    log_warning("the tape is not recorded: {}", error.what());
+  }
 }
 
 void RunLoop::train_step() {

@@ -48,6 +48,7 @@ class RunLoop {
   const Config& config() const { return loaded_.config; }
   bool due(int64_t every) const;
   void begin_session();
+  void look_at_first_step();
   void train_step();
   void report(const TrainRecord& record);
   void evaluate_now();

@@ -1,6 +1,7 @@
 // A recorded tape in Graphviz' language.
 
 #include "core/text.h"
+#include "core/utf8.h"
 #include "train/tape_drawing.h"
 #include "train/tape_lanes.h"
 
@@ -143,7 +144,7 @@ class DotWriter {
 
 std::string tape_dot(const TapeRecord& record) {
   const std::string title =
-      fmt::format("{}{} of {}, {}", tape_mark, record.step, printable(record.model), tape_summary(record));
+      fmt::format("{}{} of {}, {}", tape_mark, record.step, valid_utf8(printable(record.model)), tape_summary(record));
   return DotWriter(record).text(title);
 }
 

@@ -18,7 +18,7 @@ std::string tape_text(const TapeRecord& record);
 /// that read them.
 std::string tape_dot(const TapeRecord& record);
 
-/// "16 x 32 tokens, 177 nodes: forward 3.10 ms, backward 5.20 ms, 1.2 MB held for backward"
+/// "16 x 32 tokens, 177 nodes: forward 3.10 ms, backward 5.20 ms, 1.2 MB of values kept"
 std::string tape_summary(const TapeRecord& record);
 
 }  // namespace minillm

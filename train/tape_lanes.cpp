@@ -1,6 +1,7 @@
 #include "train/tape_lanes.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace minillm {
 

@@ -2,7 +2,6 @@
 
 #include "train/trainer.h"
 
-#include <limits>
 #include <numeric>
 
 namespace minillm {
@@ -29,7 +28,9 @@ NodeRecord record_of(const Node& node) {
   record.operands.assign(node.inputs.begin(), node.inputs.end());
   record.shape = node.value.shape;
   record.value_length = length_of(node.value);
-  record.gradient_length = has_gradient(node) ? length_of(node.grad) : std::numeric_limits<double>::quiet_NaN();
+  if (has_gradient(node)) {
+    record.gradient_length = length_of(node.grad);
+  }
   return record;
 }
 
@@ -79,6 +80,9 @@ TapeRecord record_step(const Config& config, const Transformer& model, const Loa
   for (int pass = 0; pass < timed_passes; ++pass) {
     clock = {};
     Var loss = replay(config.train, copy, data, first_sample, batch, tape);
+    clock.stop();
+    check(static_cast<size_t>(tape.size()) == record.nodes.size(), "two passes made {} and {} nodes",
+          record.nodes.size(), tape.size());
     for (NodeRecord& node : record.nodes) {
       node.bytes = held_bytes(tape, tape.node(node.id));
     }

@@ -7,6 +7,7 @@
 #include "train/train_config.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,10 @@ struct NodeRecord {
   std::string called_at;  ///< "nn/ffn.cpp:57"
   std::vector<NodeId> operands;
   Shape shape;
-  double value_length = 0;     ///< sqrt(sum of squares)
-  double gradient_length = 0;  ///< NaN: it needs none
-  int64_t bytes = 0;  ///< of the tape that its value holds when backward begins: 0 for a view, a parameter, and a value
-                      ///< that backward does not need or computes again
+  double value_length = 0;                ///< sqrt(sum of squares)
+  std::optional<double> gradient_length;  ///< nothing: no gradient came here
+  int64_t bytes = 0;  ///< of its value, while backward has not begun: 0 for a view, a parameter, and a value whose
+                      ///< memory went back (Tape::release_unsaved)
   NodeClock::Seconds seconds;
 
   bool is_leaf() const { return operands.empty(); }

@@ -5,7 +5,6 @@
 #include "train/tape_lanes.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace minillm {
 
@@ -27,9 +26,9 @@ std::string milliseconds_text(double seconds) {
 
 std::string tape_summary(const TapeRecord& record) {
   const NodeClock::Seconds seconds = record.seconds();
-  return fmt::format("{} x {} tokens, {}: forward {:.2f} ms, backward {:.2f} ms, {} held for backward",
-                     record.sequences, record.seq_len, counted(static_cast<int64_t>(record.nodes.size()), "node"),
-                     1e3 * seconds.forward, 1e3 * seconds.backward, bytes_text(static_cast<double>(record.bytes())));
+  return fmt::format("{} x {} tokens, {}: forward {:.2f} ms, backward {:.2f} ms, {} of values kept", record.sequences,
+                     record.seq_len, counted(static_cast<int64_t>(record.nodes.size()), "node"), 1e3 * seconds.forward,
+                     1e3 * seconds.backward, bytes_text(static_cast<double>(record.bytes())));
 }
 
 std::string tape_text(const TapeRecord& record) {
@@ -48,7 +47,7 @@ std::string tape_text(const TapeRecord& record) {
                       "bytes", "reads", "called at");
   for (size_t i = 0; i < rows.size(); ++i) {
     const NodeRecord& node = record.nodes[i];
-    const std::string gradient = std::isnan(node.gradient_length) ? "-" : fmt::format("{:.6g}", node.gradient_length);
+    const std::string gradient = node.gradient_length ? fmt::format("{:.6g}", *node.gradient_length) : "-";
     text +=
         fmt::format("{:>5}  {}  {:<22} {:<{}} {:<20} {:>11.6g} {:>11} {:>10} {:>11} {:>10}  {:<16} {}\n", node.id,
                     lane_text(rows[i], static_cast<int>(lanes)), node.op, node.scope, widest,

@@ -11,7 +11,7 @@ namespace minillm {
 namespace {
 
 constexpr int64_t width = 64;
-constexpr int64_t rows = 8;
+constexpr int64_t stack_rows = 8;
 constexpr double eps = 1e-6;
 
 Var layer(Var x, const Linear& weight, Around around, int64_t depth) {
@@ -37,8 +37,8 @@ std::vector<double> gradient_norms(Around around, double gain, int64_t depth) {
   store.allocate(DType::float64);
   store.initialize(1);
 
-  const Buffer input = normal_values({rows, width}, DType::float64, "input");
-  const Buffer direction = normal_values({rows, width}, DType::float64, "direction");
+  const Buffer input = normal_values({stack_rows, width}, DType::float64, "input");
+  const Buffer direction = normal_values({stack_rows, width}, DType::float64, "direction");
   Tape tape({.retain = true});
   std::vector<Var> states = {tape.variable(input.tensor())};
   for (const auto& weight : layers) {

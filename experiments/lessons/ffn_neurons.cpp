@@ -14,7 +14,7 @@ namespace minillm {
 
 namespace {
 
-constexpr int64_t sequences = 64;
+constexpr int64_t read_sequences = 64;
 constexpr size_t shown_neurons = 4;
 constexpr size_t shown_contexts = 3;
 constexpr size_t shown_words = 4;
@@ -86,7 +86,7 @@ struct Units {
 Units last_layer(const Subject& subject, Tape& tape) {
   const ModelConfig& config = subject.config.model;
   const int64_t T = std::min<int64_t>(32, subject.config.data.seq_len);
-  const std::vector<int32_t> ids = subject.validation(sequences, T);
+  const std::vector<int32_t> ids = subject.validation(read_sequences, T);
   subject.model->logits(tape, ids, static_cast<int64_t>(ids.size()) / T);
   const int64_t layer = config.n_layers - 1;
   return {subject,

@@ -10,7 +10,7 @@ namespace minillm {
 
 namespace {
 
-constexpr int64_t steps = 10000;
+constexpr int64_t decay_steps = 10000;
 constexpr int64_t every = 2500;
 constexpr double lr = 1e-3;
 constexpr double weight_decay = 0.1;
@@ -24,7 +24,7 @@ Numbers gain_decay(Page& page) {
             "问题：一个没有梯度的增益，AdamW 的权重衰减 {} 步之后会把它带到哪里？\n"
             "解耦的衰减每步乘 1 - lr * decay = 1 - {} * {}。三种增益：照原样存，参与衰减；\n"
             "存 gain - 1（零中心），参与衰减；照原样存，不参与衰减。\n"},
-           steps, lr, weight_decay);
+           decay_steps, lr, weight_decay);
   ParameterStore store;
   const Parameter& standard = store.declare_decayed("standard", {1}, Init::constant(1), true);
   const Parameter& centered = store.declare_decayed("zero_centered", {1}, Init::constant(0), true);
@@ -38,7 +38,7 @@ Numbers gain_decay(Page& page) {
                page.in({"left out", "不衰减"}), "(1 - lr * decay)^t"});
   std::vector<Series> series = {{page.in({"standard", "照原样"}), {}, {}},
                                 {page.in({"zero-centered", "零中心"}), {}, {}}};
-  for (int64_t step = 0; step <= steps; ++step) {
+  for (int64_t step = 0; step <= decay_steps; ++step) {
     const double gains[] = {standard.value.at(0), 1 + centered.value.at(0), excluded.value.at(0)};
     if (step % 100 == 0) {
       for (size_t i = 0; i < series.size(); ++i) {

@@ -33,7 +33,7 @@ Numbers temperature(Page& page);
 
 namespace {
 
-constexpr Lesson table[] = {
+constexpr Lesson lesson_table[] = {
     {.id = "D01",
      .name = "linear-fails",
      .title = {"no linear scheme tells 好吃, 不好吃, 难吃, 不难吃 apart", "线性方案分不清 好吃、不好吃、难吃、不难吃"},
@@ -148,12 +148,12 @@ constexpr Lesson table[] = {
 }  // namespace
 
 std::span<const Lesson> lessons() {
-  return table;
+  return lesson_table;
 }
 
 const Lesson& find_lesson(std::string_view word) {
   std::vector<std::string> names;
-  for (const Lesson& lesson : table) {
+  for (const Lesson& lesson : lesson_table) {
     if (edit_distance(word, lesson.name) == 0 || edit_distance(word, lesson.id) == 0) {  // of letters, not their case
       return lesson;
     }

@@ -18,7 +18,7 @@ constexpr double left = 70;  // the frame of the plot
 constexpr double right = 500;
 constexpr double top = 50;
 constexpr double bottom = 390;
-constexpr int cells = 41;  // of a plane, along each axis
+constexpr int plane_cells = 41;  // of a plane, along each axis
 constexpr std::array<std::string_view, 6> colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#333333"};
 
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text) {
@@ -106,9 +106,9 @@ std::string plane_picture(std::string_view title, std::string_view x_label, std:
   const Axis x{.low = -range, .high = range, .from = left, .to = right};
   const Axis y{.low = -range, .high = range, .from = bottom, .to = top};
   std::vector<double> found;
-  const double step = 2 * range / cells;
-  for (int row = 0; row < cells; ++row) {
-    for (int column = 0; column < cells; ++column) {
+  const double step = 2 * range / plane_cells;
+  for (int row = 0; row < plane_cells; ++row) {
+    for (int column = 0; column < plane_cells; ++column) {
       found.push_back(value(-range + step * (column + 0.5), range - step * (row + 0.5)));
     }
   }
@@ -117,11 +117,11 @@ std::string plane_picture(std::string_view title, std::string_view x_label, std:
     largest = std::max(largest, std::abs(one));
   }
   std::string svg = frame(title, x_label, y_label, x, y);
-  const double cell_width = (right - left) / cells;
-  const double cell_height = (bottom - top) / cells;
+  const double cell_width = (right - left) / plane_cells;
+  const double cell_height = (bottom - top) / plane_cells;
   for (size_t i = 0; i < found.size(); ++i) {
-    const size_t row = i / cells;
-    const size_t column = i % cells;
+    const size_t row = i / plane_cells;
+    const size_t column = i % plane_cells;
     // The root shows small values beside large ones.
     const double share = std::copysign(std::sqrt(std::abs(found[i]) / largest), found[i]);
     svg += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n",

@@ -1,7 +1,6 @@
 """docs/add_a_part.md, followed: the part on the page is compiled into the program by the two lines that the page adds,
 counts what its config says, passes the gradient check and learns."""
 import json
-import pathlib
 import re
 import shutil
 import subprocess

@@ -75,10 +75,22 @@ class DumpTape(support.Case):
         self.path("folder.txt").mkdir()
         for name, message in (("step.png", "expected a name ending in .txt (a table), .dot (Graphviz) or .html (a p"),
                               ("mine.txt", "mine.txt: stands where the tape belongs, and no tape wrote it"),
-                              ("folder.txt", "folder.txt")):
+                              ("folder.txt", "folder.txt: cannot be replaced by a file")):
             self.assertIn(message, self.refused("train", config, "--out", "run", "--dump-tape", name))
             self.assertFalse(self.path("run").exists())
         self.assertEqual(self.path("mine.txt").read_text(), "something of mine")
+
+    def test_what_cannot_be_drawn_does_not_stop_the_training(self):
+        self.train("plain")
+        self.path("mine").write_text("no folder")
+        config = self.config("run")
+        done = self.run_program("train", config, "--out", "run", "--dump-tape", "mine/step.txt")
+        self.assertIn("warning: the tape is not recorded: ", done.stderr)
+        self.assert_same_run("run", "plain")
+        done = self.run_program("train", config, "--out", "none", "train.steps=0", "optim.warmup_steps=0", "--dump-tape",
+                                "step.txt")
+        self.assertIn("warning: no step is left whose tape could be recorded", done.stderr)
+        self.assertFalse(self.path("step.txt").exists())
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ set = ["optim.lr=1e30", "optim.grad_clip=0.0", "optim.warmup_steps=0"]
 seeds = [1]
 """
 
+
 class Experiment(support.Case):
     def suite(self, text=SUITE, **settings):
         self.config("run", **settings)

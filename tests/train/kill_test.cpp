@@ -97,13 +97,13 @@ std::chrono::microseconds time_until(const std::function<bool()>& condition) {
   return std::chrono::duration_cast<std::chrono::microseconds>(now - start) + std::chrono::milliseconds(1);
 }
 
-}  // namespace
-
 #if defined(MINILLM_SANITIZED)
 constexpr int stride = 3;  // a stopped program under sanitizers is slow to start again
 #else
 constexpr int stride = 1;
 #endif
+
+}  // namespace
 
 TEST_CASE("a kill before or after any system call of a save leaves the old or the new checkpoint") {
   if (!can_trace()) {
