@@ -87,8 +87,8 @@ class DumpTape(support.Case):
         done = self.run_program("train", config, "--out", "run", "--dump-tape", "mine/step.txt")
         self.assertIn("warning: the tape is not recorded: ", done.stderr)
         self.assert_same_run("run", "plain")
-        done = self.run_program("train", config, "--out", "none", "train.steps=0", "optim.warmup_steps=0", "--dump-tape",
-                                "step.txt")
+        done = self.run_program("train", config, "--out", "none", "train.steps=0", "optim.warmup_steps=0",
+                                "--dump-tape", "step.txt")
         self.assertIn("warning: no step is left whose tape could be recorded", done.stderr)
         self.assertFalse(self.path("step.txt").exists())
 
